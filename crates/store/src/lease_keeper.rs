@@ -1,0 +1,161 @@
+//! Renews the leases of this process in the background.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::held::held;
+use crate::lease::millis;
+use crate::store::Inner;
+use crate::{Result, Store};
+
+/// One thread a store, started with its first lease.
+pub(crate) struct LeaseKeeper {
+    work: Arc<Work>,
+}
+
+struct Work {
+    grants: Mutex<Vec<Weak<Grant>>>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+/// What is known of a lease that was granted.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) resource: String,
+    pub(crate) epoch: i64,
+    ttl: i64,
+    /// The uptime at which the last successful renewal was asked for.
+    renewed_at: AtomicI64,
+    ended: AtomicBool,
+}
+
+impl Grant {
+    pub(crate) fn new(resource: String, epoch: i64, ttl: Duration, uptime: i64) -> Self {
+        let (renewed_at, ended) = (AtomicI64::new(uptime), AtomicBool::new(false));
+        Self { resource, epoch, ttl: millis(ttl), renewed_at, ended }
+    }
+
+    pub(crate) fn is_live(&self, uptime: i64) -> bool {
+        !self.ended.load(Ordering::Acquire) && uptime < self.expires_at()
+    }
+
+    /// Takes note that somebody else has it.
+    pub(crate) fn lose(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Ends it; `false` when it had ended already.
+    pub(crate) fn end(&self) -> bool {
+        !self.ended.swap(true, Ordering::AcqRel)
+    }
+
+    fn expires_at(&self) -> i64 {
+        self.renewed_at.load(Ordering::Acquire).saturating_add(self.ttl)
+    }
+
+    /// Renewed after a third of its life, so that two attempts may fail.
+    fn due_at(&self) -> i64 {
+        self.renewed_at.load(Ordering::Acquire).saturating_add(self.ttl / 3)
+    }
+}
+
+impl LeaseKeeper {
+    /// The keeper of `store`'s leases.
+    pub(crate) fn of(store: &Store) -> &Self {
+        store.inner.lease_keeper.get_or_init(|| {
+            let work = Arc::new(Work {
+                grants: Mutex::default(),
+                changed: Condvar::new(),
+                stop: AtomicBool::new(false),
+            });
+            let (theirs, inner) = (work.clone(), Arc::downgrade(&store.inner));
+            let spawned = std::thread::Builder::new()
+                .name("lease-keeper".to_owned())
+                .spawn(move || theirs.keep(&inner));
+            if let Err(error) = spawned {
+                // Leases then expire, and the guard refuses what is written after.
+                tracing::error!(%error, "no thread to renew leases");
+            }
+            Self { work }
+        })
+    }
+
+    pub(crate) fn add(&self, grant: &Arc<Grant>) {
+        held(&self.work.grants).push(Arc::downgrade(grant));
+        self.work.changed.notify_one();
+    }
+}
+
+impl Drop for LeaseKeeper {
+    fn drop(&mut self) {
+        self.work.stop.store(true, Ordering::Release);
+        self.work.changed.notify_one();
+    }
+}
+
+impl Work {
+    fn keep(&self, inner: &Weak<Inner>) {
+        let mut retry = Duration::ZERO;
+        while !self.stop.load(Ordering::Acquire) {
+            let Some(store) = inner.upgrade().map(|inner| Store { inner }) else { return };
+            let uptime = store.inner.clock.uptime_millis();
+            let live = self.live();
+            let due: Vec<Arc<Grant>> =
+                live.iter().filter(|grant| grant.due_at() <= uptime).cloned().collect();
+            if !due.is_empty() {
+                retry = match renew(&store, &due) {
+                    Ok(()) => Duration::ZERO,
+                    Err(error) => {
+                        tracing::warn!(%error, "leases could not be renewed");
+                        (retry * 2).clamp(Duration::from_millis(50), Duration::from_secs(1))
+                    }
+                };
+            }
+            let next = live.iter().map(|grant| grant.due_at() - uptime).min();
+            drop((live, due, store));
+            self.pause(next, retry);
+        }
+    }
+
+    fn live(&self) -> Vec<Arc<Grant>> {
+        let mut grants = held(&self.grants);
+        grants.retain(|grant| {
+            grant.upgrade().is_some_and(|grant| !grant.ended.load(Ordering::Acquire))
+        });
+        grants.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Sleeps until the next renewal is due, `retry` at least, or something changes.
+    fn pause(&self, next: Option<i64>, retry: Duration) {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let next = next
+            .map_or(LONGEST, |millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
+        let pause = next.max(retry).min(LONGEST);
+        let grants = held(&self.grants);
+        if !self.stop.load(Ordering::Acquire) {
+            let waited = self.changed.wait_timeout(grants, pause);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Renews all of `due` in one transaction.
+fn renew(store: &Store, due: &[Arc<Grant>]) -> Result<()> {
+    let uptime = store.inner.clock.uptime_millis();
+    let outcomes: Vec<bool> = store.write(|tx| {
+        due.iter()
+            .map(|grant| Inner::renewal(tx, grant, uptime.saturating_add(grant.ttl)))
+            .collect()
+    })?;
+    for (grant, renewed) in due.iter().zip(outcomes) {
+        if renewed {
+            grant.renewed_at.store(uptime, Ordering::Release);
+        } else {
+            tracing::warn!(resource = grant.resource, "a lease moved on");
+            grant.lose();
+        }
+    }
+    Ok(())
+}

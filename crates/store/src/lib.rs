@@ -1,0 +1,71 @@
+//! The ground: all state of all parts in one database, changed by one kind of transaction.
+//!
+//! [`Store::write`] runs a closure as one serialisable transaction, as a whole or not at all, and
+//! what it wrote is durable when it returns. Two engines run the same closures: SQLite, embedded,
+//! the default; PostgreSQL, when work is spread over many hosts. On the same ground stand
+//! [leases](Lease), an [event log](EventReader), [wake-ups](Listener), [blobs](BlobHash),
+//! [owners](OwnerId), backups, and [atomic file writes](fsatomic).
+//!
+//! This crate owns transactions, engines, migrations and integrity. It must not know what an
+//! agent is.
+//!
+//! ```
+//! use mainstay_store::{Component, Error, Location, Migration, Options, Schema, Store, params};
+//!
+//! const NOTES: Component = Component {
+//!     name: "notes",
+//!     migrations: &[Migration::Both("CREATE TABLE notes (text TEXT NOT NULL) STRICT;")],
+//! };
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("store.db");
+//! let options = Options::new(Schema::new(&[NOTES]));
+//! let store = Store::open(&Location::file(path), options)?;
+//! store.write(|tx| tx.execute("INSERT INTO notes (text) VALUES (?1)", params!["kept"]))?;
+//! let texts = store.read(|tx| tx.query("SELECT text FROM notes", params![], |row| row.get(0)))?;
+//! assert_eq!(texts, vec!["kept".to_owned()]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod blobs;
+mod clock;
+mod deathwatch;
+mod error;
+mod events;
+mod filesystem;
+pub mod fsatomic;
+mod held;
+mod hub;
+mod id;
+mod identity;
+mod lease;
+mod lease_keeper;
+mod location;
+mod migrations;
+mod owners;
+mod panic_text;
+mod postgres;
+mod prefix;
+mod row;
+mod schema;
+mod sqlite;
+mod store;
+mod tx;
+mod value;
+
+pub use blobs::{BLOB_LIMIT, BlobHash};
+pub use clock::{Clock, SystemClock, wall_millis};
+pub use error::{Error, Result};
+pub use events::{Event, EventPage, EventReader, Retention};
+pub use filesystem::FileSystem;
+pub use hub::{Listener, SLOW_POLL};
+pub use id::{Id, NotAnId};
+pub use identity::{Liveness, ProcessIdentity};
+pub use lease::{Acquired, Holder, Lease};
+pub use location::{Journal, Location};
+pub use owners::OwnerId;
+pub use row::Row;
+pub use schema::{Component, Migration, Schema};
+pub use store::{Limits, Options, Store};
+pub use tx::{ReadTx, WriteTx};
+pub use value::{FromValue, Params, ToValue, Value, ValueRef};

@@ -1,0 +1,69 @@
+//! The store's own tables.
+
+use crate::schema::{Component, Migration};
+
+/// The component every store has.
+pub(crate) const STORE: Component = Component { name: "store", migrations: &[GROUND, ENGINE] };
+
+/// Tables whose rows belong to one engine's workings: not copied, not counted.
+pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn"];
+
+const GROUND: Migration = Migration::Both(
+    "CREATE TABLE schema_versions (
+        component TEXT NOT NULL PRIMARY KEY,
+        version INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE meta (
+        key TEXT NOT NULL PRIMARY KEY,
+        value TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE owners (
+        id TEXT NOT NULL PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        created_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE leases (
+        resource TEXT NOT NULL PRIMARY KEY,
+        holder TEXT,
+        epoch INTEGER NOT NULL,
+        beat INTEGER NOT NULL,
+        ttl INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        acquired_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE topics (
+        topic TEXT NOT NULL PRIMARY KEY,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE events (
+        topic TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (topic, number)
+    ) STRICT;
+    CREATE TABLE cursors (
+        reader TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        moved_at INTEGER NOT NULL,
+        PRIMARY KEY (reader, topic)
+    ) STRICT;
+    CREATE TABLE blobs (
+        hash TEXT NOT NULL PRIMARY KEY,
+        size INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;",
+);
+
+/// SQLite: the number of each writer's last batch, so that after an error of COMMIT the truth can
+/// be read. PostgreSQL: a table to lock, for transactions that kept losing against others.
+const ENGINE: Migration = Migration::Each {
+    sqlite: "CREATE TABLE engine_batches (
+        writer TEXT NOT NULL PRIMARY KEY,
+        number INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;",
+    postgres: "CREATE TABLE engine_turn (nothing BIGINT);",
+};

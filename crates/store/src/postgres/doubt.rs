@@ -1,0 +1,97 @@
+//! A COMMIT whose answer was lost: the server is asked what became of it.
+
+use std::time::Duration;
+
+use super::failure::Fault;
+use super::pool::Pool;
+use super::sql::literal;
+use super::wire::Wire;
+use crate::clock::Deadline;
+use crate::{Error, Result};
+
+/// How long the server is asked. Long enough for it to restart.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What identifies a transaction after its connection is gone.
+#[derive(Clone, Debug)]
+pub(super) struct Doubt {
+    /// The server's number of the transaction.
+    pub(super) transaction: String,
+    /// The server's process that ran it, and the name of its connection.
+    pub(super) backend: i32,
+    pub(super) name: String,
+    /// How the answer was lost.
+    pub(super) reason: String,
+}
+
+/// What became of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Committed,
+    Aborted,
+}
+
+/// Asks until the server knows. Never guesses.
+pub(super) fn resolve(pool: &Pool, doubt: &Doubt) -> Result<Fate> {
+    tracing::warn!(reason = doubt.reason, "a commit was not answered; asking the server about it");
+    let deadline = Deadline::after(PATIENCE);
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let problem = match ask(pool, doubt, deadline) {
+            Ok(Some(fate)) => return Ok(fate),
+            Ok(None) => "the transaction is still in progress".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if deadline.passed() {
+            return Err(Error::OutcomeUnknown(format!("{}; {problem}", doubt.reason)));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+fn ask(pool: &Pool, doubt: &Doubt, deadline: Deadline) -> Result<Option<Fate>> {
+    let mut loan = pool.take(deadline)?;
+    let wire = loan.wire()?;
+    // The number came from the server, but is parsed again before it is put into a statement.
+    let number: u64 = doubt
+        .transaction
+        .parse()
+        .map_err(|_| Error::Statement(format!("\"{}\" is no transaction", doubt.transaction)))?;
+    let status = text(wire, &format!("SELECT pg_xact_status('{number}'::xid8)"))?;
+    let fate = match status.as_deref() {
+        Some("committed") => Some(Fate::Committed),
+        Some("aborted") => Some(Fate::Aborted),
+        Some(_) => {
+            // Its process may wait for a COMMIT that is still on its way: end it, so that the
+            // answer cannot change after it was given.
+            let end = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                 WHERE pid = {} AND application_name = {}",
+                doubt.backend,
+                literal(&doubt.name)
+            );
+            text(wire, &end)?;
+            None
+        }
+        None => {
+            return Err(Error::OutcomeUnknown(format!(
+                "{}; the server no longer knows the transaction",
+                doubt.reason
+            )));
+        }
+    };
+    loan.give_back();
+    Ok(fate)
+}
+
+fn text(wire: &Wire, sql: &str) -> Result<Option<String>> {
+    match wire.simple(Duration::from_secs(5), sql) {
+        Ok(rows) => Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten())),
+        Err(Fault::Refused(error)) => Err(error),
+        Err(Fault::Lost) => Ok(None),
+        Err(Fault::Broken(detail)) => {
+            Err(Error::Unreachable { server: wire.server.to_string(), detail })
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The server's error codes, sorted by what follows from them.
+
+use std::time::Duration;
+
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::Error;
+
+/// What an error of the driver means for the transaction it met.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It lost against another transaction: run it again.
+    Lost,
+    /// The connection is gone, or answered nothing in time.
+    Broken(String),
+    /// The server said no.
+    Refused(Error),
+}
+
+/// Sorts an error.
+pub(super) fn sorted(server: &str, error: &tokio_postgres::Error, limit: Duration) -> Fault {
+    let Some(failure) = error.as_db_error() else {
+        // A conversion or a wrong parameter is a defect here; the rest is the connection.
+        return if error.is_closed() || is_io(error) {
+            Fault::Broken(words(error))
+        } else {
+            Fault::Refused(Error::Statement(words(error)))
+        };
+    };
+    let code = failure.code();
+    if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
+        return Fault::Lost;
+    }
+    if is_fatal(failure) {
+        return Fault::Broken(failure.message().to_owned());
+    }
+    Fault::Refused(said(server, failure, limit))
+}
+
+fn said(server: &str, failure: &DbError, limit: Duration) -> Error {
+    let detail = failure.message().to_owned();
+    match failure.code().code() {
+        code if code.starts_with("23") => Error::Constraint { detail },
+        "53100" => Error::Full(detail),
+        "57014" => Error::TooSlow { what: "a transaction".to_owned(), limit },
+        code if code.starts_with("58") || code.starts_with("XX") => {
+            Error::Io(format!("{server}: {detail}"))
+        }
+        "42501" => Error::Refused { server: server.to_owned(), detail },
+        code => Error::Statement(format!("{detail} (SQLSTATE {code})")),
+    }
+}
+
+/// Whether the server ended the connection with this error.
+fn is_fatal(failure: &DbError) -> bool {
+    matches!(failure.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        || failure.code().code().starts_with("57P")
+        || failure.code().code().starts_with("08")
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if inner.is::<std::io::Error>() {
+            return true;
+        }
+        source = inner.source();
+    }
+    // An answer that cannot be parsed: the stream is out of step.
+    error.to_string().contains("unexpected message")
+}
+
+/// An error while connecting: worth another try, or not.
+pub(super) fn connecting(server: &str, error: &tokio_postgres::Error) -> Result<Error, Error> {
+    let detail = words(error);
+    let unreachable = || Error::Unreachable { server: server.to_owned(), detail: detail.clone() };
+    let Some(failure) = error.as_db_error() else {
+        // A wrong certificate or a missing password does not mend itself.
+        return if is_io(error) && !detail.contains("certificate") {
+            Ok(unreachable())
+        } else {
+            Err(Error::Refused { server: server.to_owned(), detail })
+        };
+    };
+    match failure.code().code() {
+        // Starting up, shutting down, too many connections.
+        "57P03" | "57P01" | "57P02" | "53300" => Ok(unreachable()),
+        _ => {
+            Err(Error::Refused { server: server.to_owned(), detail: failure.message().to_owned() })
+        }
+    }
+}
+
+/// The error with its causes, which the driver's own text leaves out.
+fn words(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

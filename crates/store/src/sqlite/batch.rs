@@ -1,0 +1,147 @@
+//! One batch: several transactions, one commit.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::ledger;
+use super::queue::Ticket;
+use super::session::SqliteSession;
+use crate::panic_text::panic_text;
+use crate::schema::Schema;
+use crate::tx::WriteTx;
+use crate::{Error, Result};
+
+/// What a batch needs to run.
+pub(super) struct Batch<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) path: &'a Path,
+    pub(super) schema: &'a Schema,
+    /// Names this writer in `engine_batches`.
+    pub(super) writer: &'a str,
+    /// The number this batch gets.
+    pub(super) number: i64,
+    /// Whether it is the first on its connection.
+    pub(super) first: bool,
+    pub(super) now: i64,
+    pub(super) limit: Duration,
+}
+
+/// A batch that is ready to be committed.
+pub(super) struct Ready {
+    /// What to answer to each ticket once the commit is made.
+    pub(super) answers: Vec<Result<()>>,
+    /// The topics of all transactions that are kept.
+    pub(super) topics: BTreeSet<String>,
+    /// Whether there is anything to commit.
+    pub(super) keeps: bool,
+}
+
+/// A batch that fell over as a whole: nothing of it was kept.
+pub(super) struct Fallen {
+    /// The connection must be thrown away.
+    pub(super) spoilt: bool,
+    pub(super) cause: Cause,
+}
+
+/// Why a batch fell over.
+pub(super) enum Cause {
+    /// It could not begin, or go on.
+    Store(Error),
+    /// The statement of one ticket did it; this is the answer to that ticket. The others may try
+    /// again.
+    Ticket(usize, Result<()>),
+}
+
+impl Batch<'_> {
+    /// Begins, checks the schema, and runs every job in its savepoint.
+    pub(super) fn prepare(&self, tickets: &[Arc<Ticket>]) -> Result<Ready, Fallen> {
+        let mut session = SqliteSession {
+            connection: self.connection,
+            path: self.path,
+            limit: self.limit,
+            spoilt: Cell::new(false),
+        };
+        let mut ready = Ready { answers: Vec::new(), topics: BTreeSet::new(), keeps: false };
+        let mut run = || {
+            self.begin(&session).map_err(Cause::Store)?;
+            for (index, ticket) in tickets.iter().enumerate() {
+                let answer = self.one(index, ticket, &mut session, &mut ready)?;
+                ready.answers.push(answer);
+            }
+            Ok(())
+        };
+        match run() {
+            Ok(()) => Ok(ready),
+            Err(cause) => Err(Fallen { spoilt: session.spoilt.get(), cause }),
+        }
+    }
+
+    fn begin(&self, session: &SqliteSession<'_>) -> Result<()> {
+        let failed = |error: rusqlite::Error| session.described(&error);
+        self.run("BEGIN IMMEDIATE").map_err(failed)?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT component, version FROM schema_versions")
+            .map_err(failed)?;
+        let found: rusqlite::Result<Vec<(String, i64)>> = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .and_then(Iterator::collect);
+        self.schema.check(&found.map_err(failed)?)?;
+        if self.first {
+            ledger::forget_the_dead(self.connection).map_err(failed)?;
+        }
+        ledger::enter(self.connection, self.writer, self.number).map_err(failed)
+    }
+
+    /// Runs one job. The outer error means that the whole batch is lost.
+    fn one(
+        &self,
+        index: usize,
+        ticket: &Ticket,
+        session: &mut SqliteSession<'_>,
+        ready: &mut Ready,
+    ) -> Result<Result<()>, Cause> {
+        self.run("SAVEPOINT job").map_err(|error| Cause::Store(session.described(&error)))?;
+        let mut tx = WriteTx::new(session, self.now);
+        let verdict = catch_unwind(AssertUnwindSafe(|| ticket.run(&mut tx)));
+        let failure = tx.failure().map(str::to_owned);
+        let topics = tx.take_topics();
+        let (kept, answer) = match (verdict, failure) {
+            (Err(panic), _) => (false, Err(Error::Panicked(panic_text(panic.as_ref())))),
+            // The closure's own error is its caller's answer.
+            (Ok(false), _) => (false, Ok(())),
+            (Ok(true), Some(failure)) => (false, Err(Error::Statement(failure))),
+            (Ok(true), None) => (true, Ok(())),
+        };
+        if session.spoilt.get() || self.connection.is_autocommit() {
+            return Err(Cause::Ticket(index, answer));
+        }
+        if kept {
+            ready.topics.extend(topics);
+            ready.keeps = true;
+        } else {
+            self.run("ROLLBACK TO job").map_err(|error| Cause::Store(session.described(&error)))?;
+        }
+        self.run("RELEASE job").map_err(|error| Cause::Store(session.described(&error)))?;
+        Ok(answer)
+    }
+
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.raw_execute().map(drop)
+    }
+
+    pub(super) fn commit(&self) -> rusqlite::Result<()> {
+        self.run("COMMIT")
+    }
+
+    /// Undoes the batch. SQLite may have done so already.
+    pub(super) fn roll_back(&self) -> rusqlite::Result<()> {
+        if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+    }
+}

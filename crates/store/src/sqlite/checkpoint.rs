@@ -1,0 +1,136 @@
+//! Keeps the write-ahead log small without holding up anybody.
+//!
+//! SQLite's automatic checkpoints are off: they run on the caller's time and swallow their
+//! errors. Here a thread, started when the log first grows, copies it into the database beside
+//! the writers (PASSIVE), and empties it when nobody has written for a while (TRUNCATE). Above a
+//! cap the writer itself makes the log start over.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::connection::{Link, Role};
+use crate::held::held;
+
+/// Frames (4 MiB) after which the log is copied.
+const PASSIVE_FRAMES: u32 = 1000;
+/// How long nothing was written before the log is emptied.
+const IDLE: Duration = Duration::from_secs(2);
+
+pub(super) struct Checkpointer {
+    work: Arc<Work>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Work {
+    database: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Frames in the log after the last commit of this process.
+    frames: u32,
+    /// Frames when the log was last copied.
+    copied: u32,
+    stop: bool,
+}
+
+enum Step {
+    Copy,
+    Empty,
+    Stop,
+}
+
+impl Checkpointer {
+    pub(super) fn new(database: PathBuf) -> Self {
+        let work = Work { database, state: Mutex::default(), changed: Condvar::new() };
+        Self { work: Arc::new(work), thread: Mutex::new(None) }
+    }
+
+    /// Takes note of the log's length after a commit.
+    pub(super) fn note(&self, frames: u32) {
+        let mut state = held(&self.work.state);
+        let started_over = frames < state.frames;
+        state.frames = frames;
+        if started_over {
+            state.copied = 0;
+        }
+        if frames < state.copied + PASSIVE_FRAMES {
+            return;
+        }
+        drop(state);
+        self.work.changed.notify_one();
+        let mut thread = held(&self.thread);
+        if thread.is_none() {
+            let work = Arc::downgrade(&self.work);
+            let spawned = std::thread::Builder::new()
+                .name("checkpointer".to_owned())
+                .spawn(move || keep_small(&work));
+            match spawned {
+                Ok(handle) => *thread = Some(handle),
+                // The writer's own cap still bounds the log.
+                Err(error) => tracing::error!(%error, "no thread for the checkpointer"),
+            }
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        held(&self.work.state).stop = true;
+        self.work.changed.notify_one();
+        if let Some(thread) = held(&self.thread).take() {
+            // A panic there was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep_small(work: &Weak<Work>) {
+    let mut link = None;
+    while let Some(work) = work.upgrade() {
+        let mode = match work.next_step() {
+            Step::Copy => "PASSIVE",
+            Step::Empty => "TRUNCATE",
+            Step::Stop => return,
+        };
+        let outcome = match link.take() {
+            Some(link) => Ok(link),
+            None => Link::open(&work.database, Role::Writer),
+        };
+        match outcome {
+            Ok(open) => match open.integer(&format!("PRAGMA wal_checkpoint({mode})")) {
+                Ok(_) => link = Some(open),
+                Err(error) => tracing::error!(%error, mode, "a checkpoint failed"),
+            },
+            Err(error) => tracing::error!(%error, mode, "a checkpoint could not begin"),
+        }
+    }
+}
+
+impl Work {
+    /// Waits until there is something to do.
+    fn next_step(&self) -> Step {
+        let mut state = held(&self.state);
+        loop {
+            if state.stop {
+                return Step::Stop;
+            }
+            if state.frames >= state.copied + PASSIVE_FRAMES {
+                state.copied = state.frames;
+                return Step::Copy;
+            }
+            let before = state.frames;
+            let waited = self.changed.wait_timeout(state, IDLE);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() && state.frames == before && before > 0 {
+                (state.frames, state.copied) = (0, 0);
+                return Step::Empty;
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The one place that opens databases, with the opening rules.
+//!
+//! The journal mode is read and never set here: it was decided when the file was created. A
+//! transient error is retried for a bounded time and then reported as it is; it is never taken
+//! for a reason to open the file in another way.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::failure::{described, is_transient, misuse};
+use crate::clock::{Deadline, uptime};
+use crate::location::Journal;
+use crate::{Error, Result};
+
+/// Marks a file as ours: "MNST".
+pub(super) const APPLICATION_ID: i64 = 0x4d4e_5354;
+
+/// How long opening goes on after transient errors.
+const OPEN_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a statement waits for locks that are not ours: another program, a recovery.
+const BUSY_PATIENCE: Duration = Duration::from_secs(5);
+/// The write-ahead log's file is cut back to this when it starts over.
+const WAL_KEPT_BYTES: i64 = 4 << 20;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Commits. One a process.
+    Writer,
+    /// Reads, and cannot write.
+    Reader,
+}
+
+/// A connection that stops statements which run past their limit.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) connection: Connection,
+    limit: Arc<AtomicI64>,
+}
+
+/// No limit.
+const UNLIMITED: i64 = i64::MAX;
+
+impl Link {
+    /// Opens an existing store.
+    pub(super) fn open(path: &Path, role: Role) -> Result<Self> {
+        let deadline = Deadline::after(OPEN_PATIENCE);
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match Self::attempt(path, role) {
+                Ok(link) => {
+                    link.refuse_foreign(path)?;
+                    return Ok(link);
+                }
+                Err(error) if is_transient(&error) && !deadline.passed() => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(100));
+                }
+                Err(error) => return Err(described(path, &error, Duration::ZERO)),
+            }
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this module opens databases")]
+    fn attempt(path: &Path, role: Role) -> rusqlite::Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_PATIENCE)?;
+        connection.set_prepared_statement_cache_capacity(256);
+        connection.execute_batch(&format!(
+            "PRAGMA synchronous=FULL;
+             PRAGMA wal_autocheckpoint=0;
+             PRAGMA journal_size_limit={WAL_KEPT_BYTES};
+             PRAGMA foreign_keys=ON;
+             PRAGMA cell_size_check=ON;
+             PRAGMA mmap_size=0;
+             PRAGMA trusted_schema=OFF;
+             PRAGMA temp_store=MEMORY;
+             PRAGMA fullfsync=ON;
+             PRAGMA checkpoint_fullfsync=ON;
+             PRAGMA query_only={};",
+            i32::from(role == Role::Reader)
+        ))?;
+        if integer(&connection, "PRAGMA synchronous")? != 2 {
+            return Err(misuse("SQLite did not accept synchronous=FULL"));
+        }
+        let limit = Arc::new(AtomicI64::new(UNLIMITED));
+        let watched = limit.clone();
+        connection.progress_handler(
+            1000,
+            Some(move || {
+                let limit = watched.load(Ordering::Relaxed);
+                limit != UNLIMITED && uptime_millis() > limit
+            }),
+        )?;
+        Ok(Self { connection, limit })
+    }
+
+    /// Lets statements run until `deadline` and then interrupts them.
+    pub(super) fn limit(&self, deadline: Option<Duration>) {
+        let limit = deadline.map_or(UNLIMITED, |patience| {
+            uptime_millis().saturating_add(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX))
+        });
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    pub(super) fn integer(&self, sql: &str) -> rusqlite::Result<i64> {
+        integer(&self.connection, sql)
+    }
+
+    /// The journal mode the file has.
+    pub(super) fn journal(&self, path: &Path) -> Result<Journal> {
+        let mode: String = self
+            .connection
+            .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+            .map_err(|error| described(path, &error, Duration::ZERO))?;
+        Ok(if mode == "wal" { Journal::Wal } else { Journal::Rollback })
+    }
+
+    /// Refuses a database of another program, before anything is read or written.
+    fn refuse_foreign(&self, path: &Path) -> Result<()> {
+        let application = self
+            .integer("PRAGMA application_id")
+            .map_err(|error| described(path, &error, Duration::ZERO))?;
+        if application == APPLICATION_ID {
+            return Ok(());
+        }
+        Err(Error::NotAStore {
+            path: path.to_owned(),
+            detail: "it is an SQLite database of another program".to_owned(),
+        })
+    }
+}
+
+/// Opens an empty file that is about to become a store, outside the rules for existing ones.
+#[expect(clippy::disallowed_methods, reason = "this module opens databases")]
+pub(super) fn open_blank(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA fullfsync=ON;")?;
+    Ok(connection)
+}
+
+fn integer(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn uptime_millis() -> i64 {
+    i64::try_from(uptime().as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,99 @@
+//! SQLite's error codes, sorted by what follows from them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+use crate::Error;
+
+/// Whether the connection must be thrown away: after these SQLite may hold locks it no longer
+/// knows of, or state that disagrees with the file.
+pub(super) fn spoils(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::CannotOpen
+                | ErrorCode::DiskFull
+                | ErrorCode::OutOfMemory
+                | ErrorCode::ReadOnly
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
+}
+
+/// Whether trying again may help without anybody doing anything.
+pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
+}
+
+/// Whether a failed COMMIT was certainly not made: space ran out while its frames were being
+/// written, so the last one, which seals the commit, was not.
+pub(super) fn certainly_not_committed(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy))
+}
+
+/// Says what happened in the store's own terms.
+pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -> Error {
+    let rusqlite::Error::SqliteFailure(code, message) = error else {
+        return Error::Statement(error.to_string());
+    };
+    let detail = match message {
+        Some(message) => format!("{message} (SQLite {})", code.extended_code),
+        None => format!("{code}"),
+    };
+    let (path, place) = (path.to_owned(), path.display().to_string());
+    match code.code {
+        ErrorCode::NotADatabase => Error::NotAStore { path, detail },
+        ErrorCode::DatabaseCorrupt => Error::Damaged { place, detail },
+        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Error::Unreadable { path, detail },
+        ErrorCode::ReadOnly => Error::Unreadable {
+            path,
+            detail: format!("it or its directory is read-only: {detail}"),
+        },
+        ErrorCode::DiskFull => Error::Full(format!("{place}: {detail}")),
+        ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => {
+            Error::Io(format!("{place}: {detail}"))
+        }
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::InUse {
+            what: format!("the store {place}"),
+            holder: "another program".to_owned(),
+        },
+        ErrorCode::ConstraintViolation => Error::Constraint { detail },
+        ErrorCode::OperationInterrupted => {
+            Error::TooSlow { what: "a transaction".to_owned(), limit }
+        }
+        _ => Error::Statement(detail),
+    }
+}
+
+/// The linked SQLite must be free of the bug that loses commits when a checkpoint meets a wrap of
+/// the write-ahead log.
+pub(super) fn refuse_old_library() -> Result<(), Error> {
+    const FIRST_SAFE: i32 = 3_051_003;
+    let version = rusqlite::version_number();
+    if version >= FIRST_SAFE {
+        return Ok(());
+    }
+    Err(Error::Statement(format!(
+        "this program was built with SQLite {}, which can lose data; 3.51.3 or newer is needed",
+        rusqlite::version()
+    )))
+}
+
+/// A failure that does not come from SQLite, in its shape.
+pub(super) fn misuse(message: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISUSE), Some(message.to_owned()))
+}

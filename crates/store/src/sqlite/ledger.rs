@@ -1,0 +1,110 @@
+//! The number of each writer's last batch, and what it is for: the truth after a failed COMMIT.
+//!
+//! A COMMIT that answers with an error may have been made all the same: its frames may be in the
+//! write-ahead log, sealed, and a crash would bring them back. So the error is not passed on
+//! before it is settled: the file is opened anew, the number is read, and either the batch is
+//! there and is made durable by another way, or a small commit overwrites what may be left of it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::connection::{Link, Role};
+use crate::clock::Deadline;
+use crate::identity::{Liveness, ProcessIdentity};
+use crate::location::Journal;
+
+/// How long settling is tried while the disk keeps failing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What became of a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    Committed,
+    NotCommitted,
+    Unknown(String),
+}
+
+/// Enters a batch, inside its own transaction.
+pub(super) fn enter(connection: &Connection, writer: &str, number: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO engine_batches (writer, number) VALUES (?1, ?2)
+             ON CONFLICT (writer) DO UPDATE SET number = excluded.number",
+        )?
+        .execute((writer, number))
+        .map(drop)
+}
+
+/// Removes the rows of processes that are gone, inside a transaction.
+pub(super) fn forget_the_dead(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT writer FROM engine_batches")?;
+    let writers: Vec<String> =
+        statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for writer in writers.iter().filter(|writer| is_dead(writer)) {
+        connection.execute("DELETE FROM engine_batches WHERE writer = ?1", [writer])?;
+    }
+    Ok(())
+}
+
+fn is_dead(writer: &str) -> bool {
+    let Some(process) = writer.rsplit_once('#').and_then(|(process, _)| process.parse().ok())
+    else {
+        return false;
+    };
+    let process: ProcessIdentity = process;
+    // A store in a file is used by one kernel at a time: another boot is an earlier one.
+    !process.shares_clock() || process.liveness() == Liveness::Dead
+}
+
+/// Finds out what became of batch `number` after its COMMIT failed. Called with the turn in hand
+/// and the failed connection closed. Uses up number `number + 1`.
+pub(super) fn settle(path: &Path, writer: &str, number: i64) -> Settled {
+    let deadline = Deadline::after(PATIENCE);
+    let mut pause = Duration::from_millis(5);
+    loop {
+        let problem = match Link::open(path, Role::Writer) {
+            Ok(link) => match ask(&link, path, writer, number) {
+                Ok(settled) => return settled,
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        if deadline.passed() {
+            return Settled::Unknown(problem);
+        }
+        std::thread::sleep(pause);
+        pause *= 2;
+    }
+}
+
+fn ask(link: &Link, path: &Path, writer: &str, number: i64) -> rusqlite::Result<Settled> {
+    let connection = &link.connection;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let last: Option<i64> = connection
+        .query_row("SELECT number FROM engine_batches WHERE writer = ?1", [writer], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    if last.is_some_and(|last| last >= number) {
+        connection.execute_batch("ROLLBACK")?;
+        return made_durable(link, path);
+    }
+    enter(connection, writer, number + 1)?;
+    connection.execute_batch("COMMIT")?;
+    Ok(Settled::NotCommitted)
+}
+
+/// The batch is visible, but the sync that failed may have left its frames in memory only, and
+/// the next sync would not write them again. Copying them into the database does.
+fn made_durable(link: &Link, path: &Path) -> rusqlite::Result<Settled> {
+    if matches!(link.journal(path), Ok(Journal::Rollback)) {
+        return Ok(Settled::Committed);
+    }
+    let busy = link.integer("PRAGMA wal_checkpoint(FULL)")?;
+    Ok(match busy {
+        0 => Settled::Committed,
+        _ => Settled::Unknown("a reader kept the write-ahead log from being written out".into()),
+    })
+}

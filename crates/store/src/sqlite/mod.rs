@@ -1,0 +1,105 @@
+//! SQLite: embedded, one host, the default.
+
+mod batch;
+mod checkpoint;
+mod connection;
+mod create;
+mod failure;
+mod files;
+mod ledger;
+mod queue;
+mod readers;
+mod session;
+mod turnstile;
+mod users;
+mod wake;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use checkpoint::Checkpointer;
+use connection::{Link, Role};
+use files::{Files, Presence};
+use readers::Readers;
+use turnstile::Turnstile;
+use users::Users;
+use wake::Wake;
+use writer::{Setting, Writer};
+
+use crate::filesystem::FileSystem;
+use crate::hub::Hub;
+use crate::location::Journal;
+use crate::store::Options;
+use crate::tx::{Job, ReadTx};
+use crate::{Error, Result};
+
+/// A store in a file.
+pub(crate) struct Sqlite {
+    // Dropped in this order: connections first, then the thread that has one, then the locks.
+    writer: Writer,
+    readers: Readers,
+    checkpointer: Arc<Checkpointer>,
+    wake: Arc<Wake>,
+    files: Files,
+    _users: Users,
+}
+
+impl Sqlite {
+    pub(crate) fn open(
+        path: &Path,
+        journal: Journal,
+        options: &Options,
+        hub: Arc<Hub>,
+    ) -> Result<Self> {
+        failure::refuse_old_library()?;
+        let files = Files::new(path);
+        match files.look()? {
+            Presence::Absent if !options.create => {
+                return Err(Error::Absent { place: path.display().to_string() });
+            }
+            Presence::Absent => refuse_network(path, journal)?,
+            // Before any side file is made beside what may not be ours.
+            Presence::Present => drop(Link::open(path, Role::Reader)?),
+        }
+        let turnstile = Arc::new(Turnstile::open(&files)?);
+        let users = Users::join(&files)?;
+        create::ensure(&files, &turnstile, &options.schema, journal, options.limits.write)?;
+        create::migrate(&files, &turnstile, &options.schema, options.limits.write)?;
+        let first = Link::open(path, Role::Reader)?;
+        let checkpointer = Arc::new(Checkpointer::new(path.to_owned()));
+        let wake = Arc::new(Wake::new(&files, hub));
+        let writer = Writer::new(Setting {
+            files: files.clone(),
+            schema: options.schema.clone(),
+            clock: options.clock.clone(),
+            limits: options.limits,
+            turnstile,
+            checkpointer: checkpointer.clone(),
+            wake: wake.clone(),
+        });
+        let readers = Readers::new(files.clone(), options.limits, first);
+        Ok(Self { writer, readers, checkpointer, wake, files, _users: users })
+    }
+
+    pub(crate) fn write(&self, job: &mut Job<'_>) -> Result<()> {
+        self.writer.write(job)
+    }
+
+    pub(crate) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
+        self.readers.read(now, job)
+    }
+
+    /// Starts to hear of other processes' commits.
+    pub(crate) fn hear(&self) -> Result<()> {
+        self.wake.hear()
+    }
+}
+
+fn refuse_network(path: &Path, journal: Journal) -> Result<()> {
+    let system = FileSystem::of(path)?;
+    if system.network && journal == Journal::Wal {
+        return Err(Error::NetworkFileSystem { path: path.to_owned(), kind: system.kind });
+    }
+    Ok(())
+}

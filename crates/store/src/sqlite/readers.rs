@@ -1,0 +1,124 @@
+//! A small pool of connections that only read.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use super::connection::{Link, Role};
+use super::files::Files;
+use super::session::SqliteSession;
+use crate::clock::Deadline;
+use crate::held::held;
+use crate::panic_text::panic_text;
+use crate::store::Limits;
+use crate::tx::ReadTx;
+use crate::{Error, Result};
+
+/// How many reads run side by side in one process.
+const READERS: usize = 4;
+
+pub(super) struct Readers {
+    files: Files,
+    limits: Limits,
+    pool: Mutex<Pool>,
+    freed: Condvar,
+}
+
+struct Pool {
+    idle: Vec<Link>,
+    out: usize,
+}
+
+impl Readers {
+    /// A pool that starts with the connection the store was examined with.
+    pub(super) fn new(files: Files, limits: Limits, first: Link) -> Self {
+        let pool = Mutex::new(Pool { idle: vec![first], out: 0 });
+        Self { files, limits, pool, freed: Condvar::new() }
+    }
+
+    /// Runs a read at one moment of the store. A failure of the file is tried once more on a new
+    /// connection: a passing read error looks like damage.
+    pub(super) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
+        let first = self.attempt(now, job)?;
+        if first == Fitness::Spoilt {
+            self.attempt(now, job)?;
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<Fitness> {
+        let mut borrowed = Borrowed { readers: self, link: Some(self.take()?) };
+        let Some(link) = &borrowed.link else { return Ok(Fitness::Spoilt) };
+        link.limit(Some(self.limits.read));
+        let mut session = SqliteSession {
+            connection: &link.connection,
+            path: &self.files.database,
+            limit: self.limits.read,
+            spoilt: Cell::new(false),
+        };
+        let run = |sql: &str| link.connection.prepare_cached(sql)?.raw_execute();
+        if let Err(error) = run("BEGIN") {
+            let error = session.described(&error);
+            borrowed.link = None;
+            return Err(error);
+        }
+        let mut tx = ReadTx::new(&mut session, now);
+        let verdict = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
+        link.limit(None);
+        let spoilt = session.spoilt.get() || run("COMMIT").is_err();
+        if spoilt {
+            borrowed.link = None;
+        }
+        verdict.map_err(|panic| Error::Panicked(panic_text(panic.as_ref())))?;
+        Ok(if spoilt { Fitness::Spoilt } else { Fitness::Fit })
+    }
+
+    fn take(&self) -> Result<Link> {
+        let deadline = Deadline::after(self.limits.write);
+        let mut pool = held(&self.pool);
+        loop {
+            if let Some(link) = pool.idle.pop() {
+                pool.out += 1;
+                return Ok(link);
+            }
+            if pool.out < READERS {
+                pool.out += 1;
+                drop(pool);
+                return Link::open(&self.files.database, Role::Reader)
+                    .inspect_err(|_| self.give(None));
+            }
+            let left = deadline.left();
+            if left.is_zero() {
+                let limit = self.limits.write;
+                return Err(Error::TooSlow { what: "waiting for a reader".to_owned(), limit });
+            }
+            let waited = self.freed.wait_timeout(pool, left);
+            pool = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn give(&self, link: Option<Link>) {
+        let mut pool = held(&self.pool);
+        pool.out -= 1;
+        pool.idle.extend(link);
+        self.freed.notify_one();
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Fitness {
+    Fit,
+    Spoilt,
+}
+
+/// Gives the connection back, or its place if it was thrown away.
+struct Borrowed<'a> {
+    readers: &'a Readers,
+    link: Option<Link>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.readers.give(self.link.take());
+    }
+}

@@ -1,0 +1,278 @@
+//! The writer: takes turns with other processes and commits batches.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::batch::{Batch, Cause, Ready};
+use super::checkpoint::Checkpointer;
+use super::connection::{Link, Role};
+use super::failure::{certainly_not_committed, described};
+use super::files::{Files, Presence};
+use super::ledger::{Settled, settle};
+use super::queue::{Queue, Ticket};
+use super::turnstile::Turnstile;
+use super::wake::Wake;
+use crate::clock::{Clock, Deadline};
+use crate::held::held;
+use crate::identity::ProcessIdentity;
+use crate::schema::Schema;
+use crate::store::Limits;
+use crate::tx::Job;
+use crate::{Error, Result};
+
+/// Above this many frames (10 MiB) the writer itself makes the write-ahead log start over.
+const RESTART_FRAMES: u32 = 2500;
+
+pub(super) struct Writer {
+    queue: Queue,
+    core: Mutex<Core>,
+}
+
+/// What only the leader touches.
+struct Core {
+    files: Files,
+    schema: Schema,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    turnstile: Arc<Turnstile>,
+    checkpointer: Arc<Checkpointer>,
+    wake: Arc<Wake>,
+    name: String,
+    number: i64,
+    open: Option<Open>,
+    /// The frames at which the last attempt to start over was in vain.
+    stuck_at: u32,
+}
+
+/// The writing connection and what it was opened on.
+struct Open {
+    link: Link,
+    frames: Arc<AtomicU32>,
+    database: Option<(u64, u64)>,
+    wal: Option<(u64, u64)>,
+    fresh: bool,
+}
+
+/// What a writer works with.
+pub(super) struct Setting {
+    pub(super) files: Files,
+    pub(super) schema: Schema,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: Limits,
+    pub(super) turnstile: Arc<Turnstile>,
+    pub(super) checkpointer: Arc<Checkpointer>,
+    pub(super) wake: Arc<Wake>,
+}
+
+impl Writer {
+    pub(super) fn new(setting: Setting) -> Self {
+        static INSTANCES: AtomicU64 = AtomicU64::new(0);
+        let instance = INSTANCES.fetch_add(1, Ordering::Relaxed);
+        let Setting { files, schema, clock, limits, turnstile, checkpointer, wake } = setting;
+        let core = Core {
+            files,
+            schema,
+            clock,
+            limits,
+            turnstile,
+            checkpointer,
+            wake,
+            name: format!("{}#{instance}", ProcessIdentity::current()),
+            number: 0,
+            open: None,
+            stuck_at: 0,
+        };
+        Self { queue: Queue::default(), core: Mutex::new(core) }
+    }
+
+    pub(super) fn write(&self, job: &mut Job<'_>) -> Result<()> {
+        self.queue.submit(job, |tickets| held(&self.core).commit(tickets))
+    }
+}
+
+impl Core {
+    /// Commits a batch and answers every ticket of it.
+    fn commit(&mut self, tickets: &[Arc<Ticket>]) {
+        let turnstile = self.turnstile.clone();
+        let turn = match turnstile.enter(Deadline::after(self.limits.write)) {
+            Ok(turn) => turn,
+            Err(error) => return answer_all(tickets, &error),
+        };
+        let mut left = tickets.to_vec();
+        let mut topics = BTreeSet::new();
+        while !left.is_empty() {
+            match self.attempt(&left) {
+                Attempt::Done(ready) => {
+                    topics = ready.topics;
+                    let frames = self.frames();
+                    if frames < RESTART_FRAMES {
+                        drop(turn);
+                        answer(&left, ready.answers);
+                        self.checkpointer.note(frames);
+                    } else {
+                        // The callers need not wait for what is only upkeep.
+                        answer(&left, ready.answers);
+                        self.start_over(frames);
+                        drop(turn);
+                    }
+                    break;
+                }
+                Attempt::Without(index, outcome) => left.remove(index).answer(outcome),
+                Attempt::Failed(error) => return answer_all(&left, &error),
+            }
+        }
+        if !topics.is_empty() {
+            self.wake.send(&topics);
+        }
+    }
+
+    fn attempt(&mut self, tickets: &[Arc<Ticket>]) -> Attempt {
+        let mut open = match self.opened() {
+            Ok(open) => open,
+            Err(error) => return Attempt::Failed(error),
+        };
+        self.number += 1;
+        open.link.limit(Some(self.limits.write));
+        let batch = Batch {
+            connection: &open.link.connection,
+            path: &self.files.database,
+            schema: &self.schema,
+            writer: &self.name,
+            number: self.number,
+            first: open.fresh,
+            now: self.clock.wall_millis(),
+            limit: self.limits.write,
+        };
+        let committed = match batch.prepare(tickets) {
+            Ok(ready) if ready.keeps => batch.commit().map(|()| ready),
+            Ok(ready) => batch.roll_back().map(|()| ready),
+            Err(fallen) => {
+                let reusable = !fallen.spoilt && batch.roll_back().is_ok();
+                if reusable {
+                    self.open = Some(open);
+                }
+                return match fallen.cause {
+                    Cause::Store(error) => Attempt::Failed(error),
+                    Cause::Ticket(index, outcome) => Attempt::Without(index, outcome),
+                };
+            }
+        };
+        match committed {
+            Ok(ready) => {
+                open.fresh = false;
+                self.open = Some(open);
+                Attempt::Done(ready)
+            }
+            Err(error) => {
+                drop(open);
+                self.settled(tickets, &error)
+            }
+        }
+    }
+
+    /// The truth after a COMMIT that failed with `error`.
+    fn settled(&mut self, tickets: &[Arc<Ticket>], error: &rusqlite::Error) -> Attempt {
+        let reason = described(&self.files.database, error, self.limits.write);
+        if certainly_not_committed(error) {
+            return Attempt::Failed(reason);
+        }
+        tracing::warn!(%error, "a commit failed; asking the store what became of it");
+        let number = self.number;
+        self.number += 1;
+        match settle(&self.files.database, &self.name, number) {
+            Settled::NotCommitted => Attempt::Failed(reason),
+            Settled::Unknown(detail) => {
+                Attempt::Failed(Error::OutcomeUnknown(format!("{reason}; {detail}")))
+            }
+            Settled::Committed => {
+                // The topics are lost with the connection's error; everybody looks again.
+                self.wake.send_all();
+                Attempt::Done(Ready {
+                    answers: tickets.iter().map(|_| Ok(())).collect(),
+                    topics: BTreeSet::new(),
+                    keeps: true,
+                })
+            }
+        }
+    }
+
+    /// The writing connection, taken out; checked to be still on the files it was opened on.
+    fn opened(&mut self) -> Result<Open> {
+        let database = self.files.identity();
+        if let Some(mut open) = self.open.take() {
+            let wal = self.wal_identity();
+            if open.wal.is_none() {
+                open.wal = wal;
+            }
+            if open.database == database && open.wal == wal {
+                return Ok(open);
+            }
+            return Err(Error::Replaced { path: self.files.database.clone() });
+        }
+        if self.files.look()? == Presence::Absent {
+            return Err(Error::Replaced { path: self.files.database.clone() });
+        }
+        let mut link = Link::open(&self.files.database, Role::Writer)?;
+        let frames = Arc::new(AtomicU32::new(0));
+        let seen = frames.clone();
+        link.connection
+            .wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+                seen.store(pages.cast_unsigned(), Ordering::Relaxed);
+                Ok(())
+            }))
+            .map_err(|error| described(&self.files.database, &error, Duration::ZERO))?;
+        Ok(Open { link, frames, database, wal: None, fresh: true })
+    }
+
+    fn wal_identity(&self) -> Option<(u64, u64)> {
+        let wal: PathBuf = self.files.wal();
+        Files::new(&wal).identity()
+    }
+
+    fn frames(&self) -> u32 {
+        self.open.as_ref().map_or(0, |open| open.frames.load(Ordering::Relaxed))
+    }
+
+    /// Makes the write-ahead log start over, waiting for readers to let go of it.
+    fn start_over(&mut self, frames: u32) {
+        if (self.stuck_at..self.stuck_at + RESTART_FRAMES / 4).contains(&frames) {
+            return;
+        }
+        self.stuck_at = 0;
+        let Some(open) = &self.open else { return };
+        open.link.limit(None);
+        match open.link.integer("PRAGMA wal_checkpoint(RESTART)") {
+            Ok(0) => open.frames.store(0, Ordering::Relaxed),
+            Ok(_) => {
+                self.stuck_at = frames;
+                tracing::warn!(frames, "a long read keeps the write-ahead log from starting over");
+            }
+            Err(error) => {
+                tracing::error!(%error, "the write-ahead log could not be written out");
+                self.open = None;
+            }
+        }
+    }
+}
+
+enum Attempt {
+    Done(Ready),
+    /// One ticket brought the batch down; the others go again.
+    Without(usize, Result<()>),
+    Failed(Error),
+}
+
+fn answer(tickets: &[Arc<Ticket>], answers: Vec<Result<()>>) {
+    for (ticket, outcome) in tickets.iter().zip(answers) {
+        ticket.answer(outcome);
+    }
+}
+
+fn answer_all(tickets: &[Arc<Ticket>], error: &Error) {
+    for ticket in tickets {
+        ticket.answer(Err(error.clone()));
+    }
+}

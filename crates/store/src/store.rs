@@ -1,0 +1,202 @@
+//! The store's face.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::clock::{self, Clock};
+use crate::hub::{Hub, Listener};
+use crate::lease::Observations;
+use crate::lease_keeper::LeaseKeeper;
+use crate::location::Location;
+use crate::postgres::Postgres;
+use crate::schema::Schema;
+use crate::sqlite::Sqlite;
+use crate::tx::{Job, ReadTx, WriteTx};
+use crate::{Error, Result};
+
+/// A store. Clones share it; when the last one goes, its connections close.
+///
+/// Calls block the calling thread until they are done, within [`Limits`]. Asynchronous code calls
+/// them from a thread that may block.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) location: Location,
+    pub(crate) options: Options,
+    pub(crate) observations: Observations,
+    pub(crate) lease_keeper: OnceLock<LeaseKeeper>,
+}
+
+pub(crate) enum Engine {
+    Sqlite(Box<Sqlite>),
+    Postgres(Box<Postgres>),
+}
+
+/// How a store is opened.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) schema: Schema,
+    pub(crate) create: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A read transaction. While one runs the write-ahead log cannot start over.
+    pub read: Duration,
+    /// A write, from the wait for its turn to its last statement.
+    pub write: Duration,
+    /// Reaching a database server, when the store is opened.
+    pub connect: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            read: Duration::from_secs(2),
+            write: Duration::from_secs(10),
+            connect: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Options {
+    /// Opens with this schema, and creates the store if there is none.
+    pub fn new(schema: Schema) -> Self {
+        Self { schema, create: true, clock: clock::system(), limits: Limits::default() }
+    }
+
+    /// Opens only a store that exists.
+    #[must_use]
+    pub fn existing(self) -> Self {
+        Self { create: false, ..self }
+    }
+
+    /// Uses other limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Uses another clock.
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+}
+
+impl Store {
+    /// Opens the store at `location`; see [`Options`] for what may be created.
+    pub fn open(location: &Location, options: Options) -> Result<Self> {
+        let hub = Arc::new(Hub::default());
+        let engine = match location {
+            Location::Sqlite { path, journal } => {
+                Engine::Sqlite(Box::new(Sqlite::open(path, *journal, &options, hub.clone())?))
+            }
+            Location::Postgres { url, schema } => {
+                Engine::Postgres(Box::new(Postgres::open(url, schema, &options, hub.clone())?))
+            }
+        };
+        let inner = Inner {
+            engine,
+            clock: options.clock.clone(),
+            hub,
+            location: location.clone(),
+            options,
+            observations: Observations::default(),
+            lease_keeper: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Runs `closure` as one serialisable transaction. When this returns `Ok`, everything it wrote
+    /// is durable; when it returns an error, nothing was written (but see
+    /// [`Error::OutcomeUnknown`]).
+    ///
+    /// The closure may run more than once and on another thread: it touches nothing but its
+    /// transaction. If it answers an error or panics, its changes are rolled back.
+    pub fn write<T, E>(
+        &self,
+        mut closure: impl FnMut(&mut WriteTx<'_>) -> Result<T, E> + Send,
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: From<Error> + Send,
+    {
+        let mut result = None;
+        let mut job = |tx: &mut WriteTx<'_>| {
+            let outcome = closure(tx);
+            let keep = outcome.is_ok();
+            result = Some(outcome);
+            keep
+        };
+        self.run(&mut job)?;
+        result.unwrap_or_else(|| Err(never_ran().into()))
+    }
+
+    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.write(job),
+            Engine::Postgres(postgres) => postgres.write(job),
+        }
+    }
+
+    /// Runs `closure` on one consistent moment of the store. It may run more than once.
+    pub fn read<T, E: From<Error>>(
+        &self,
+        mut closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut result = None;
+        let mut job = |tx: &mut ReadTx<'_>| result = Some(closure(tx));
+        let now = self.inner.clock.wall_millis();
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.read(now, &mut job)?,
+            Engine::Postgres(postgres) => postgres.read(now, &mut job)?,
+        }
+        result.unwrap_or_else(|| Err(never_ran().into()))
+    }
+
+    /// Listens to `topics` from now on: commits of any process that name one of them wake the
+    /// listener. Listen first, then look at the store, then wait.
+    pub fn listen<'a>(&self, topics: impl IntoIterator<Item = &'a str>) -> Result<Listener> {
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.hear()?,
+            Engine::Postgres(postgres) => postgres.hear()?,
+        }
+        Ok(self.inner.hub.listen(topics.into_iter().map(str::to_owned)))
+    }
+
+    /// Where the store is.
+    pub fn location(&self) -> &Location {
+        &self.inner.location
+    }
+}
+
+fn never_ran() -> Error {
+    Error::Statement("the transaction was never run".to_owned())
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Store({})", self.inner.location)
+    }
+}
+
+impl Engine {
+    /// Whether all users of the store are on this host.
+    pub(crate) fn is_one_host(&self) -> bool {
+        match self {
+            Engine::Sqlite(_) => true,
+            Engine::Postgres(_) => false,
+        }
+    }
+}

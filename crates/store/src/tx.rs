@@ -1,0 +1,172 @@
+//! Transactions as closures see them.
+//!
+//! SQL is written once, in the subset that both engines share: `?1` parameters, `ON CONFLICT`,
+//! `RETURNING`, integers for time and truth, sums cast to `BIGINT`. A statement that fails dooms
+//! its transaction on both engines, whatever the closure then answers; what may clash is written
+//! with `ON CONFLICT`.
+
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, Deref, DerefMut};
+
+use crate::{Error, Params, Result, Row};
+
+/// A transaction that only reads: one consistent moment of the store.
+pub struct ReadTx<'a> {
+    session: &'a mut dyn Session,
+    now: i64,
+    failure: Option<String>,
+}
+
+/// A transaction that reads and writes; durable when [`Store::write`](crate::Store::write)
+/// returns.
+pub struct WriteTx<'a> {
+    read: ReadTx<'a>,
+    topics: BTreeSet<String>,
+}
+
+/// An engine's connection inside a transaction.
+pub(crate) trait Session {
+    fn dialect(&self) -> Dialect;
+    fn execute(&mut self, sql: &str, params: Params<'_>) -> Result<usize>;
+    fn query(&mut self, sql: &str, params: Params<'_>, each: &mut Each<'_>) -> Result<()>;
+}
+
+/// What happens with each row; `Break` ends the query early.
+pub(crate) type Each<'a> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'a;
+
+/// A write transaction's closure, its result kept by its caller. Answers whether to keep its
+/// changes.
+pub(crate) type Job<'a> = dyn FnMut(&mut WriteTx<'_>) -> bool + Send + 'a;
+
+/// Which engine runs the statements, for the few that differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl<'a> ReadTx<'a> {
+    pub(crate) fn new(session: &'a mut dyn Session, now: i64) -> Self {
+        Self { session, now, failure: None }
+    }
+
+    /// The transaction's time, in milliseconds since 1970.
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// All rows of a query.
+    pub fn query<T>(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.for_each(sql, params, |row| {
+            rows.push(map(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    }
+
+    /// The first row of a query, if there is one.
+    pub fn query_opt<T>(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut first = None;
+        self.for_each(sql, params, |row| {
+            first = Some(map(row)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(first)
+    }
+
+    /// The first row of a query that always has one, such as a count.
+    pub fn query_one<T>(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.query_opt(sql, params, map)?
+            .ok_or_else(|| Error::Statement(format!("no row came back from: {sql}")))
+    }
+
+    /// Hands each row to `each` as it comes, until it breaks or fails.
+    pub fn for_each(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut failed = None;
+        let outcome = self.session.query(sql, params, &mut |row| match each(row) {
+            Ok(flow) => flow,
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        self.note(outcome)?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    /// The first statement that failed, which dooms the transaction.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn note<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if let Err(error) = &outcome
+            && self.failure.is_none()
+        {
+            self.failure = Some(error.to_string());
+        }
+        outcome
+    }
+}
+
+impl<'a> WriteTx<'a> {
+    pub(crate) fn new(session: &'a mut dyn Session, now: i64) -> Self {
+        Self { read: ReadTx::new(session, now), topics: BTreeSet::new() }
+    }
+
+    /// Runs a statement and answers how many rows it changed.
+    pub fn execute(&mut self, sql: &str, params: Params<'_>) -> Result<usize> {
+        let outcome = self.read.session.execute(sql, params);
+        self.read.note(outcome)
+    }
+
+    /// Wakes whoever listens to `topic`, in any process, once this transaction is durable.
+    pub fn wake(&mut self, topic: &str) {
+        if !self.topics.contains(topic) {
+            self.topics.insert(topic.to_owned());
+        }
+    }
+
+    pub(crate) fn take_topics(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.topics)
+    }
+}
+
+impl<'a> Deref for WriteTx<'a> {
+    type Target = ReadTx<'a>;
+
+    fn deref(&self) -> &ReadTx<'a> {
+        &self.read
+    }
+}
+
+impl<'a> DerefMut for WriteTx<'a> {
+    fn deref_mut(&mut self) -> &mut ReadTx<'a> {
+        &mut self.read
+    }
+}

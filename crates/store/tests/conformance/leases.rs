@@ -1,0 +1,141 @@
+//! Leases between handles of one process. Death and SIGSTOP are tested with real processes.
+
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mainstay_store::{Acquired, Clock, Error, Lease, Store, SystemClock};
+
+use crate::place::Place;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn got(acquired: Acquired) -> Lease {
+    match acquired {
+        Acquired::Got(lease) => lease,
+        Acquired::Held(holder) => panic!("held by {holder}"),
+    }
+}
+
+fn is_held(store: &Store, resource: &str) -> bool {
+    matches!(store.try_acquire(resource, MINUTE).unwrap(), Acquired::Held(_))
+}
+
+pub(crate) fn only_one_of_many_gets_a_lease(place: &Place) {
+    let stores = [place.open(), place.open()];
+    let (start, winners) = (Barrier::new(6), AtomicUsize::new(0));
+    let end = Barrier::new(6);
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let (store, start, end, winners) = (&stores[number % 2], &start, &end, &winners);
+            scope.spawn(move || {
+                start.wait();
+                let acquired = store.acquire("task", MINUTE, Duration::ZERO).unwrap();
+                if matches!(acquired, Acquired::Got(_)) {
+                    winners.fetch_add(1, Ordering::Relaxed);
+                }
+                end.wait();
+            });
+        }
+    });
+    assert_eq!(winners.load(Ordering::Relaxed), 1);
+}
+
+pub(crate) fn a_lease_let_go_wakes_its_standby(place: &Place) {
+    let (one, two) = (place.open(), place.open());
+    let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    assert!(is_held(&two, "task"));
+    let epoch = lease.epoch();
+    thread::scope(|scope| {
+        let standby = scope.spawn(|| {
+            let asked = Instant::now();
+            let lease = got(two.acquire("task", MINUTE, MINUTE).unwrap());
+            (lease.epoch(), asked.elapsed())
+        });
+        thread::sleep(Duration::from_millis(200));
+        lease.release().unwrap();
+        let (next, waited) = standby.join().unwrap();
+        assert!(next > epoch);
+        assert!(waited < Duration::from_secs(4), "woken, not polled: {waited:?}");
+    });
+}
+
+/// A clock that moves when it is told to.
+#[derive(Default)]
+struct Moved {
+    uptime: AtomicI64,
+    wall: AtomicI64,
+}
+
+impl Clock for Moved {
+    fn wall_millis(&self) -> i64 {
+        SystemClock.wall_millis() + self.wall.load(Ordering::Relaxed)
+    }
+
+    fn uptime_millis(&self) -> i64 {
+        SystemClock.uptime_millis() + self.uptime.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn a_lease_lives_while_it_is_renewed_and_dies_when_not(place: &Place) {
+    let ttl = Duration::from_millis(600);
+    let (one, two) = (place.open(), place.open());
+    let lease = got(one.try_acquire("task", ttl).unwrap());
+    // Three lives long it is renewed in the background.
+    let until = Instant::now() + ttl * 3;
+    while Instant::now() < until {
+        assert!(is_held(&two, "task"));
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(lease.is_live());
+    // Seen from a machine that was up an hour longer, it has expired.
+    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
+    let three = Store::open(&place.location, place.options().clock(later)).unwrap();
+    let taken = got(three.try_acquire("task", ttl).unwrap());
+    assert!(taken.epoch() > lease.epoch());
+}
+
+pub(crate) fn a_former_holder_cannot_write(place: &Place) {
+    let one = place.open();
+    let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    one.write(|tx| lease.guard(tx)).unwrap();
+    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
+    let two = Store::open(&place.location, place.options().clock(later)).unwrap();
+    let taken = got(two.try_acquire("task", MINUTE).unwrap());
+    let refused = one
+        .write(|tx| {
+            tx.publish("written", "late")?;
+            lease.guard(tx)
+        })
+        .unwrap_err();
+    assert!(matches!(refused, Error::LeaseLost { .. }), "{refused}");
+    assert!(!lease.is_live());
+    assert!(one.read(|tx| tx.events("written", 0, 1)).unwrap().events.is_empty());
+    two.write(|tx| taken.guard(tx)).unwrap();
+    // Letting go of what moved on does not take it from its holder.
+    drop(lease);
+    two.write(|tx| taken.guard(tx)).unwrap();
+}
+
+pub(crate) fn a_jump_of_the_wall_clock_changes_nothing(place: &Place) {
+    let clock = Arc::new(Moved::default());
+    let one = Store::open(&place.location, place.options().clock(clock.clone())).unwrap();
+    let two = Store::open(&place.location, place.options().clock(clock.clone())).unwrap();
+    let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    for day in [1, -1, 365, -365] {
+        clock.wall.store(day * 86_400_000, Ordering::Relaxed);
+        assert!(lease.is_live());
+        assert!(is_held(&two, "task"));
+        one.write(|tx| lease.guard(tx)).unwrap();
+    }
+    // A lease that ran out is not prolonged by a clock that went back.
+    clock.wall.store(-86_400_000, Ordering::Relaxed);
+    clock.uptime.store(61_000, Ordering::Relaxed);
+    assert!(!lease.is_live() || !is_held(&two, "task") || is_renewed(&one));
+}
+
+/// The keeper may have renewed the lease the moment the clock moved; then it is alive again.
+fn is_renewed(store: &Store) -> bool {
+    store.lease_holders().unwrap().iter().any(|holder| !store.is_free(holder))
+}
