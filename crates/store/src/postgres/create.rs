@@ -63,9 +63,13 @@ impl Creator<'_> {
 
     /// The versions of all components; none where there is no store.
     fn versions(&self) -> Result<Vec<(String, i64)>> {
-        let table =
-            format!("SELECT (to_regclass('{}.schema_versions') IS NOT NULL)::int", self.schema);
-        if self.number(&table)? == 0 {
+        // By the catalogue's rows: a name that was once looked up in vain is remembered as absent.
+        let tables = format!(
+            "SELECT count(*) FROM pg_catalog.pg_tables
+             WHERE schemaname = '{}' AND tablename = 'schema_versions'",
+            self.schema
+        );
+        if self.number(&tables)? == 0 {
             return Ok(Vec::new());
         }
         let rows = self.run("SELECT component, version FROM schema_versions")?;
