@@ -28,7 +28,9 @@
 //! ```
 
 mod blobs;
+mod check;
 mod clock;
+mod copy;
 mod deathwatch;
 mod error;
 mod events;
@@ -38,6 +40,7 @@ mod held;
 mod hub;
 mod id;
 mod identity;
+mod info;
 mod lease;
 mod lease_keeper;
 mod location;
@@ -46,24 +49,30 @@ mod owners;
 mod panic_text;
 mod postgres;
 mod prefix;
+mod restore;
 mod row;
 mod schema;
 mod sqlite;
 mod store;
+mod tables;
 mod tx;
 mod value;
 
 pub use blobs::{BLOB_LIMIT, BlobHash};
+pub use check::Depth;
 pub use clock::{Clock, SystemClock, wall_millis};
+pub use copy::{Copied, Progress};
 pub use error::{Error, Result};
 pub use events::{Event, EventPage, EventReader, Retention};
 pub use filesystem::FileSystem;
 pub use hub::{Listener, SLOW_POLL};
 pub use id::{Id, NotAnId};
 pub use identity::{Liveness, ProcessIdentity};
+pub use info::Info;
 pub use lease::{Acquired, Holder, Lease};
 pub use location::{Journal, Location};
 pub use owners::OwnerId;
+pub use restore::{Restored, restore};
 pub use row::Row;
 pub use schema::{Component, Migration, Schema};
 pub use store::{Limits, Options, Store};

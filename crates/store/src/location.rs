@@ -27,6 +27,9 @@ pub enum Location {
     },
 }
 
+/// Leaves room for what is added to the name: the server takes 63 characters.
+const SCHEMA_LENGTH: usize = 30;
+
 /// The journal mode a new SQLite file gets. It never changes afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Journal {
@@ -95,11 +98,11 @@ fn postgres(text: &str) -> Result<Location> {
     }
     let plain = |character: char| character.is_ascii_lowercase() || character == '_';
     let name_is_plain = schema.starts_with(plain)
-        && schema.len() <= 63
+        && schema.len() <= SCHEMA_LENGTH
         && schema.chars().all(|character| plain(character) || character.is_ascii_digit());
     if !name_is_plain {
         return Err(Error::BadAddress(format!(
-            "the schema's name \"{schema}\" must be of a-z, 0-9 and _"
+            "the schema's name \"{schema}\" must be at most {SCHEMA_LENGTH} of a-z, 0-9 and _"
         )));
     }
     url.set_query(None);
@@ -152,7 +155,7 @@ mod tests {
         let wrong = |text: &str| text.parse::<Location>().unwrap_err().to_string();
         assert!(wrong("mysql://host/db").contains("\"mysql\" is not a kind of store"));
         assert!(wrong("postgres://host:badport/db").contains("port"));
-        assert!(wrong("postgres://host/db?schema=a;drop").contains("must be of a-z"));
+        assert!(wrong("postgres://host/db?schema=a;drop").contains("of a-z, 0-9"));
         assert!(wrong("postgres://host/db?colour=red").contains("colour"));
         assert!(wrong("sqlite:x?journal=off").contains("journal=wal"));
         assert!(wrong("").contains("empty"));

@@ -45,10 +45,6 @@ impl Schema {
         Self { components: all }
     }
 
-    pub(crate) fn components(&self) -> &[Component] {
-        &self.components
-    }
-
     /// Compares what a store holds with what this program knows; answers the steps still to run
     /// as (component, version after the step, step).
     pub(crate) fn pending(

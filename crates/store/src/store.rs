@@ -165,6 +165,21 @@ impl Store {
         result.unwrap_or_else(|| Err(never_ran().into()))
     }
 
+    /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep.
+    pub(crate) fn read_unlimited<T, E: From<Error>>(
+        &self,
+        mut closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut result = None;
+        let mut job = |tx: &mut ReadTx<'_>| result = Some(closure(tx));
+        let now = self.inner.clock.wall_millis();
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.read_unlimited(now, &mut job)?,
+            Engine::Postgres(postgres) => postgres.read_unlimited(now, &mut job)?,
+        }
+        result.unwrap_or_else(|| Err(never_ran().into()))
+    }
+
     /// Listens to `topics` from now on: commits of any process that name one of them wake the
     /// listener. Listen first, then look at the store, then wait.
     pub fn listen<'a>(&self, topics: impl IntoIterator<Item = &'a str>) -> Result<Listener> {

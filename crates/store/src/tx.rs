@@ -115,6 +115,12 @@ impl<'a> ReadTx<'a> {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Runs a statement that changes nothing in the store, such as a cursor's declaration.
+    pub(crate) fn run(&mut self, sql: &str) -> Result<()> {
+        let outcome = self.session.execute(sql, &[]).map(drop);
+        self.note(outcome)
+    }
+
     pub(crate) fn dialect(&self) -> Dialect {
         self.session.dialect()
     }

@@ -29,7 +29,7 @@ use choice::Choice;
 use volume::Volume;
 
 /// Names one state to look at, as `117:torn-2`; all others are left out.
-pub const ONLY_VARIABLE: &str = "MAINSTAY_CUT_ONLY";
+pub const ONLY_VARIABLE: &str = "TESTKIT_CUT_ONLY";
 
 /// Whether the disk does what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Runs a command under the fault shim: which directory, which fault, at which point.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -152,8 +153,9 @@ impl Shim {
 
     /// Makes a command run under the shim.
     pub fn apply<'command>(&self, command: &'command mut Command) -> &'command mut Command {
+        let preloaded = preloaded(command);
         command
-            .env("LD_PRELOAD", library::path())
+            .env("LD_PRELOAD", preloaded)
             .env("FAULTSHIM_UNDER", &self.under)
             .env("FAULTSHIM_MODE", self.mode.name())
             .env("FAULTSHIM_OUT", self.out());
@@ -194,4 +196,19 @@ impl Shim {
     fn out(&self) -> PathBuf {
         self.scratch.path().join("out")
     }
+}
+
+/// The shim, before whatever else the command would preload (a faked clock, for one).
+fn preloaded(command: &Command) -> OsString {
+    let set = command.get_envs().find(|(name, _)| *name == "LD_PRELOAD");
+    let others = match set {
+        Some((_, value)) => value.map(OsString::from),
+        None => std::env::var_os("LD_PRELOAD"),
+    };
+    let mut list = library::path().as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
 }

@@ -16,7 +16,7 @@ use crate::shim::{Kind, Mode, Shim};
 use crate::workers::run_twice;
 
 /// Names one run to repeat, as `kill:17`; all others are left out.
-pub const ONLY_VARIABLE: &str = "MAINSTAY_SWEEP_ONLY";
+pub const ONLY_VARIABLE: &str = "TESTKIT_SWEEP_ONLY";
 
 /// A sweep of one fault over all points of a command.
 pub struct Sweep {
@@ -91,8 +91,9 @@ impl Sweep {
     /// Counts the points, then runs for each of them, two at a time.
     ///
     /// `prepare` fills an empty directory and returns the command to run on it; `verify` judges
-    /// what is left, and is also called for the run without a fault. Panics with the point, and
-    /// how to run it again, where `verify` does.
+    /// what is left, and is also called for the run without a fault. What is kept beside the
+    /// directory (`directory.with_file_name("acks")`) is not watched, belongs to this run alone and
+    /// goes with it. Panics with the point, and how to run it again, where `verify` does.
     pub fn run(
         &self,
         prepare: impl Fn(&Path) -> Command + Sync,
@@ -138,14 +139,15 @@ impl Sweep {
         prepare: &impl Fn(&Path) -> Command,
         verify: &impl Fn(&Outcome<'_>),
     ) -> (u64, bool) {
-        let directory = TempDir::with_prefix("sweep-").expect("a temporary directory");
-        let mut shim = Shim::under(directory.path()).mode(mode).at(point).only(&self.kinds);
+        let place = TempDir::with_prefix("sweep-").expect("a temporary directory");
+        let directory = place.path().join("watched");
+        std::fs::create_dir(&directory).expect("a directory of our own");
+        let mut shim = Shim::under(&directory).mode(mode).at(point).only(&self.kinds);
         if self.forever {
             shim = shim.forever();
         }
-        let mut command = prepare(directory.path());
-        let output = TempDir::with_prefix("sweep-output-").expect("a temporary directory");
-        let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
+        let mut command = prepare(&directory);
+        let (stdout, stderr) = (place.path().join("stdout"), place.path().join("stderr"));
         let mut child = shim
             .apply(&mut command)
             .process_group(0)
@@ -167,7 +169,7 @@ impl Sweep {
             mode,
             point,
             struck,
-            directory: directory.path(),
+            directory: &directory,
             status,
             stdout: std::fs::read(&stdout).expect("a temporary file"),
             stderr: std::fs::read(&stderr).expect("a temporary file"),

@@ -32,6 +32,12 @@ fn wait_until_stopped(temporary: &std::path::Path) {
     });
 }
 
+/// Waits for the server's process, which ends a moment after the signal or its last file.
+fn wait_until_gone(pid: &str) {
+    let process = std::path::Path::new("/proc").join(pid);
+    wait_for("the server's process to be gone", LONG, || !process.exists());
+}
+
 #[test]
 fn a_fresh_url_names_a_reachable_server_and_an_unused_schema() {
     let url = postgres::fresh();
@@ -57,8 +63,7 @@ fn processes_that_start_at_once_share_one_cluster_which_stops_by_itself() {
     drop(clients);
     wait_until_stopped(temporary.path());
     let (pid, _) = started[0].split_once(' ').unwrap();
-    let process = std::path::Path::new("/proc").join(pid);
-    wait_for("the server's process to be gone", LONG, || !process.exists());
+    wait_until_gone(pid);
 }
 
 #[test]
@@ -83,6 +88,7 @@ fn a_dead_cluster_is_replaced() {
     let start = first.next_line(LONG).unwrap();
     let (pid, _) = start.split_once(' ').unwrap();
     assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success());
+    wait_until_gone(pid);
     let mut second = Running::spawn(&mut client(temporary.path()));
     assert_ne!(second.next_line(LONG).unwrap(), start);
     drop((first, second));

@@ -19,7 +19,14 @@ const SIGKILL: i32 = 9;
 
 /// The file of acknowledgements lies outside the watched directory, as a client does.
 fn acks_of(directory: &Path) -> std::path::PathBuf {
-    directory.with_extension("acks")
+    directory.with_file_name("acks")
+}
+
+/// A directory to watch, with room for the acknowledgements beside it.
+fn watched(place: &tempfile::TempDir) -> std::path::PathBuf {
+    let directory = place.path().join("watched");
+    fs::create_dir(&directory).unwrap();
+    directory
 }
 
 fn writer(directory: &Path) -> Command {
@@ -30,9 +37,7 @@ fn writer(directory: &Path) -> Command {
 
 /// Every acknowledged item is whole, and so is every item that has its name.
 fn check_items(outcome: &Outcome<'_>) {
-    let acks = acks_of(outcome.directory);
-    let acked = fs::read(&acks).unwrap_or_default();
-    let _ = fs::remove_file(&acks);
+    let acked = fs::read(acks_of(outcome.directory)).unwrap_or_default();
     for number in 0..4_u8 {
         let item = fs::read(outcome.directory.join(format!("item-{number}"))).ok();
         assert!(item.is_some() || !acked.contains(&number), "item {number} is lost");
@@ -90,23 +95,23 @@ fn a_full_disk_at_every_point_is_seen_and_syncs_and_locks_are_no_points_of_it() 
 
 #[test]
 fn a_torn_write_leaves_whole_sectors_of_its_first_half() {
-    let directory = tempfile::tempdir().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let directory = watched(&place);
     // The first write has 3000 bytes; of its half, 1500, two sectors are whole.
-    let shim = Shim::under(directory.path()).mode(Mode::Torn).only(&[Kind::Write]).at(1);
-    let status = shim.apply(&mut writer(directory.path())).status().unwrap();
-    let _ = fs::remove_file(acks_of(directory.path()));
+    let shim = Shim::under(&directory).mode(Mode::Torn).only(&[Kind::Write]).at(1);
+    let status = shim.apply(&mut writer(&directory)).status().unwrap();
     assert_eq!(status.signal(), Some(SIGKILL));
-    assert_eq!(fs::metadata(directory.path().join("temporary")).unwrap().len(), 1024);
+    assert_eq!(fs::metadata(directory.join("temporary")).unwrap().len(), 1024);
     assert_eq!(shim.points(), 1);
 }
 
 #[test]
 fn only_the_chosen_kinds_are_points() {
     let counted = |kinds: &[Kind]| {
-        let directory = tempfile::tempdir().unwrap();
-        let shim = Shim::under(directory.path()).only(kinds);
-        assert!(shim.apply(&mut writer(directory.path())).status().unwrap().success());
-        let _ = fs::remove_file(acks_of(directory.path()));
+        let place = tempfile::tempdir().unwrap();
+        let directory = watched(&place);
+        let shim = Shim::under(&directory).only(kinds);
+        assert!(shim.apply(&mut writer(&directory)).status().unwrap().success());
         shim.points()
     };
     assert_eq!(counted(&[Kind::Rename]), 4);
@@ -139,7 +144,6 @@ fn faults_for_ever_end_when_the_file_appears() {
 #[should_panic(expected = "item 2 is lost")]
 fn a_sweep_fails_where_the_check_does() {
     Sweep::of(Mode::Kill).run(writer, |outcome| {
-        let _ = fs::remove_file(acks_of(outcome.directory));
         let lost = outcome.mode == Mode::Kill && !outcome.directory.join("item-2").exists();
         assert!(!lost, "item 2 is lost");
     });
@@ -164,4 +168,25 @@ fn threads_count_together() {
     assert!(shim.apply(command.arg(directory.path())).status().unwrap().success());
     assert_eq!(shim.points(), 400);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 400);
+}
+
+#[test]
+fn the_processes_of_a_tree_count_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let shim = Shim::under(directory.path()).only(&[Kind::Create]);
+    let mut command = Command::new("bash");
+    command.arg("-c").arg("echo a > \"$0/a\" & sh -c 'echo b > \"$0/b\"' \"$0\" & wait");
+    assert!(shim.apply(command.arg(directory.path())).status().unwrap().success());
+    assert_eq!(shim.points(), 2);
+}
+
+#[test]
+fn a_library_that_was_to_be_preloaded_still_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let shim = Shim::under(directory.path());
+    let mut command = Command::new("true");
+    shim.apply(command.env("LD_PRELOAD", "/first.so"));
+    let (_, value) = command.get_envs().find(|(name, _)| *name == "LD_PRELOAD").unwrap();
+    let value = value.unwrap().to_str().unwrap();
+    assert!(value.ends_with(":/first.so") && value.contains("faultshim"), "{value}");
 }

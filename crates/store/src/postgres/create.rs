@@ -1,6 +1,5 @@
 //! The schema on the server: creation and migration.
 
-use super::failure::Fault;
 use super::server::Server;
 use super::wire::Wire;
 use crate::clock::{Deadline, wall_millis};
@@ -15,7 +14,7 @@ const OLDEST: i64 = 130_000;
 /// Makes sure the store is there, and as new as this program.
 pub(super) fn ensure(server: &Server, place: &str, options: &Options) -> Result<()> {
     let wire = server.connect(Deadline::after(options.limits.connect))?;
-    let creator = Creator { wire: &wire, schema: server.schema(), options };
+    let creator = Creator { server, wire: &wire, schema: server.schema() };
     creator.refuse_old_server()?;
     let found = creator.versions()?;
     if found.is_empty() && !options.create {
@@ -28,20 +27,14 @@ pub(super) fn ensure(server: &Server, place: &str, options: &Options) -> Result<
 }
 
 struct Creator<'a> {
+    server: &'a Server,
     wire: &'a Wire,
     schema: &'a str,
-    options: &'a Options,
 }
 
 impl Creator<'_> {
     fn run(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-        self.wire.simple(self.options.limits.write, sql).map_err(|fault| match fault {
-            Fault::Refused(error) => error,
-            Fault::Lost => Error::Statement("the migration lost against another one".to_owned()),
-            Fault::Broken(detail) => {
-                Error::Unreachable { server: self.wire.server.to_string(), detail }
-            }
-        })
+        self.server.run(self.wire, sql)
     }
 
     fn number(&self, sql: &str) -> Result<i64> {

@@ -9,7 +9,6 @@ use tokio_postgres::AsyncMessage;
 
 use super::server::{Messages, Server};
 use super::sql::literal;
-use crate::Id;
 use crate::hub::Hub;
 
 /// Longer lists of topics wake everybody; the server takes 8000 bytes.
@@ -27,8 +26,7 @@ pub(super) async fn hear(server: Server, hub: Arc<Hub>, hears: oneshot::Sender<(
     let mut hears = Some(hears);
     let mut pause = Duration::from_millis(50);
     loop {
-        let name = format!("mainstay {} {} wake-ups", server.schema(), Id::new());
-        if let Ok((client, mut messages, _)) = server.open(&name).await {
+        if let Ok((client, mut messages, _)) = server.open(&server.next_name()).await {
             let listen = format!("LISTEN \"{}\"", channel(server.schema()));
             let listening = tokio::select! {
                 outcome = client.batch_execute(&listen) => outcome.is_ok(),

@@ -4,6 +4,7 @@
 //! loses against another. One that keeps losing waits for its turn instead. The server groups
 //! commits itself.
 
+mod copy;
 mod create;
 mod doubt;
 mod failure;
@@ -12,6 +13,7 @@ mod pool;
 mod server;
 mod session;
 mod sql;
+mod swap;
 mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +23,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use url::Url;
+
+pub(crate) use copy::PostgresCopy;
+pub(crate) use swap::Swap;
 
 use doubt::{Doubt, Fate, resolve};
 use failure::Fault;
@@ -41,6 +46,9 @@ use crate::{Error, Result};
 
 /// After so many losses a transaction takes the turn, which serialises it with its like.
 const LOSSES_BEFORE_TURN: u32 = 3;
+
+/// What upkeep may take.
+const UNLIMITED: Duration = Duration::from_secs(3600);
 
 /// A store on a server.
 pub(crate) struct Postgres {
@@ -66,12 +74,7 @@ enum Attempt {
 
 impl Postgres {
     pub(crate) fn open(url: &Url, schema: &str, options: &Options, hub: Arc<Hub>) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| Error::Io(format!("no thread for the database driver: {error}")))?;
+        let runtime = runtime()?;
         let server = Server::new(url, schema, options.limits, runtime.handle().clone())?;
         let postgres = Self {
             pool: Pool::new(server),
@@ -120,7 +123,7 @@ impl Postgres {
         let mut losses = 0;
         loop {
             let mut loan = self.pool.take(deadline)?;
-            match self.attempt_read(loan.wire()?, now, job) {
+            match self.attempt_read(loan.wire()?, self.limits.read, now, job) {
                 Ok(answer) => {
                     loan.give_back();
                     return answer;
@@ -134,6 +137,27 @@ impl Postgres {
                 }
             }
         }
+    }
+
+    pub(crate) fn read_unlimited(
+        &self,
+        now: i64,
+        job: &mut dyn FnMut(&mut ReadTx<'_>),
+    ) -> Result<()> {
+        let mut wire = self.pool.server.connect(Deadline::after(self.limits.connect))?;
+        match self.attempt_read(&mut wire, UNLIMITED, now, job) {
+            Ok(answer) => answer,
+            Err(Setback::Lost) => Err(Error::Statement("the read lost against a write".to_owned())),
+            Err(Setback::Broken(detail)) => {
+                Err(Error::Unreachable { server: self.pool.server.address.to_string(), detail })
+            }
+        }
+    }
+
+    /// Who else has the store open.
+    pub(crate) fn others(&self) -> Result<Vec<String>> {
+        let server = &self.pool.server;
+        server.others(&server.connect(Deadline::after(self.limits.connect))?)
     }
 
     /// Starts to hear of other processes' commits; returns when it does.
@@ -216,12 +240,13 @@ impl Postgres {
     fn attempt_read(
         &self,
         wire: &mut Wire,
+        limit: Duration,
         now: i64,
         job: &mut dyn FnMut(&mut ReadTx<'_>),
     ) -> Result<Result<()>, Setback> {
-        let limit = self.limits.read;
         let begin = format!(
-            "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY; SET LOCAL statement_timeout = {}",
+            "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY; SET LOCAL statement_timeout = {0};
+             SET LOCAL idle_in_transaction_session_timeout = {0}",
             limit.as_millis()
         );
         let over = |attempt| match attempt {
@@ -273,6 +298,16 @@ impl Drop for Postgres {
             runtime.shutdown_background();
         }
     }
+}
+
+/// The thread that drives connections.
+fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("postgres")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Io(format!("no thread for the database driver: {error}")))
 }
 
 /// Ends a transaction that was not begun or not committed.

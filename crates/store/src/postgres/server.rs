@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -15,7 +16,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
-use super::failure::connecting;
+use super::failure::{Fault, connecting};
 use super::wire::{Wire, answer};
 use crate::clock::Deadline;
 use crate::store::Limits;
@@ -31,6 +32,9 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub(super) struct Server {
     config: Config,
     schema: String,
+    /// Tells this store's connections from those of others.
+    key: String,
+    names: Arc<AtomicU64>,
     /// Host and port, for people.
     pub(super) address: Arc<str>,
     tls: Option<MakeRustlsConnect>,
@@ -53,7 +57,46 @@ impl Server {
         let off = config.get_ssl_mode() == tokio_postgres::config::SslMode::Disable;
         let tls = if local || off { None } else { Some(platform_tls()?) };
         let address = address(&config).into();
-        Ok(Self { config, schema: schema.to_owned(), address, tls, limits, runtime })
+        // The end of an id is its random part.
+        let key = Id::new().as_str()[12..].to_owned();
+        let (schema, names) = (schema.to_owned(), Arc::default());
+        Ok(Self { config, schema, key, names, address, tls, limits, runtime })
+    }
+
+    /// A name for the next connection, by which the server tells it from all others.
+    pub(super) fn next_name(&self) -> String {
+        let number = self.names.fetch_add(1, Ordering::Relaxed);
+        format!("mainstay {} {}-{number}", self.schema, self.key)
+    }
+
+    /// Everybody else who has the store open.
+    pub(super) fn others(&self, wire: &Wire) -> Result<Vec<String>> {
+        let rows = self.run(
+            wire,
+            &format!(
+                "SELECT DISTINCT coalesce(host(client_addr), 'this host') || ' ' ||
+                     split_part(split_part(application_name, ' ', 3), '-', 1)
+                 FROM pg_catalog.pg_stat_activity
+                 WHERE starts_with(application_name, 'mainstay {schema} ')
+                     AND NOT starts_with(application_name, 'mainstay {schema} {key}-')
+                 ORDER BY 1",
+                schema = self.schema,
+                key = self.key
+            ),
+        )?;
+        let names = rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
+        Ok(names.map(|name| format!("a client on {name}")).collect())
+    }
+
+    /// Runs statements for upkeep.
+    pub(super) fn run(&self, wire: &Wire, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        wire.simple(self.limits.write, sql).map_err(|fault| match fault {
+            Fault::Refused(error) => error,
+            Fault::Lost => Error::Statement("it lost against another transaction".to_owned()),
+            Fault::Broken(detail) => {
+                Error::Unreachable { server: self.address.to_string(), detail }
+            }
+        })
     }
 
     /// Connects, trying again after passing failures until the deadline.
@@ -61,7 +104,7 @@ impl Server {
         let mut pause = Duration::from_millis(20);
         loop {
             let server = self.clone();
-            let name = format!("mainstay {} {}", self.schema, Id::new());
+            let name = self.next_name();
             let opened = {
                 let name = name.clone();
                 answer(&self.runtime, ATTEMPT * 2, async move { server.open(&name).await })

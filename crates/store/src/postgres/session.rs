@@ -86,7 +86,7 @@ impl Session for PostgresSession<'_> {
 
 /// A parameter, bound as whatever type the server takes it for.
 #[derive(Debug)]
-struct Bound(Value);
+pub(super) struct Bound(pub(super) Value);
 
 type Boxed = Box<dyn StdError + Sync + Send>;
 

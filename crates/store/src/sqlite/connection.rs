@@ -4,6 +4,7 @@
 //! transient error is retried for a bounded time and then reported as it is; it is never taken
 //! for a reason to open the file in another way.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,8 +13,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::failure::{described, is_transient, misuse};
+use super::session::SqliteSession;
 use crate::clock::{Deadline, uptime};
 use crate::location::Journal;
+use crate::tx::ReadTx;
 use crate::{Error, Result};
 
 /// Marks a file as ours: "MNST".
@@ -114,6 +117,16 @@ impl Link {
         integer(&self.connection, sql)
     }
 
+    /// Runs `job` on one moment of the database, without a limit.
+    pub(super) fn read(
+        &self,
+        path: &Path,
+        now: i64,
+        job: &mut dyn FnMut(&mut ReadTx<'_>),
+    ) -> Result<()> {
+        read_on(&self.connection, path, now, job)
+    }
+
     /// The journal mode the file has.
     pub(super) fn journal(&self, path: &Path) -> Result<Journal> {
         let mode: String = self
@@ -147,6 +160,20 @@ pub(super) fn open_blank(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA fullfsync=ON;")?;
     Ok(connection)
+}
+
+/// Runs `job` inside a read transaction.
+pub(super) fn read_on(
+    connection: &Connection,
+    path: &Path,
+    now: i64,
+    job: &mut dyn FnMut(&mut ReadTx<'_>),
+) -> Result<()> {
+    let mut session =
+        SqliteSession { connection, path, limit: Duration::ZERO, spoilt: Cell::new(false) };
+    connection.execute_batch("BEGIN").map_err(|error| session.described(&error))?;
+    job(&mut ReadTx::new(&mut session, now));
+    connection.execute_batch("COMMIT").map_err(|error| session.described(&error))
 }
 
 fn integer(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {

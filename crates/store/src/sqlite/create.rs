@@ -170,7 +170,7 @@ pub(super) fn versions(connection: &Connection) -> rusqlite::Result<Vec<(String,
 
 /// Removes what creators that were killed left behind. Called with the turn in hand, so that no
 /// creator is at work.
-fn remove_leftovers(path: &Path) {
+pub(super) fn remove_leftovers(path: &Path) {
     let Some(name) = path.file_name() else { return };
     let prefix = format!(".{}.", name.to_string_lossy());
     let Ok(entries) = fs::read_dir(directory_of(path)) else { return };

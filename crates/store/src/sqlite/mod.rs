@@ -1,14 +1,18 @@
 //! SQLite: embedded, one host, the default.
 
+mod backup;
 mod batch;
 mod checkpoint;
 mod connection;
+mod copy;
 mod create;
+mod examine;
 mod failure;
 mod files;
 mod ledger;
 mod queue;
 mod readers;
+mod replace;
 mod session;
 mod turnstile;
 mod users;
@@ -17,6 +21,11 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
+
+pub(crate) use backup::pour;
+pub(crate) use copy::SqliteCopy;
+pub(crate) use examine::refuse_unfit;
+pub(crate) use replace::replace;
 
 use checkpoint::Checkpointer;
 use connection::{Link, Role};
@@ -39,7 +48,7 @@ pub(crate) struct Sqlite {
     // Dropped in this order: connections first, then the thread that has one, then the locks.
     writer: Writer,
     readers: Readers,
-    checkpointer: Arc<Checkpointer>,
+    _checkpointer: Arc<Checkpointer>,
     wake: Arc<Wake>,
     files: Files,
     _users: Users,
@@ -79,7 +88,7 @@ impl Sqlite {
             wake: wake.clone(),
         });
         let readers = Readers::new(files.clone(), options.limits, first);
-        Ok(Self { writer, readers, checkpointer, wake, files, _users: users })
+        Ok(Self { writer, readers, _checkpointer: checkpointer, wake, files, _users: users })
     }
 
     pub(crate) fn write(&self, job: &mut Job<'_>) -> Result<()> {
@@ -88,6 +97,14 @@ impl Sqlite {
 
     pub(crate) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
         self.readers.read(now, job)
+    }
+
+    pub(crate) fn read_unlimited(
+        &self,
+        now: i64,
+        job: &mut dyn FnMut(&mut ReadTx<'_>),
+    ) -> Result<()> {
+        Link::open(&self.files.database, Role::Reader)?.read(&self.files.database, now, job)
     }
 
     /// Starts to hear of other processes' commits.

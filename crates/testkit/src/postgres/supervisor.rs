@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::{binaries, sharing};
 
 /// Sets for how many seconds nobody must have used the clusters before they are stopped.
-pub const IDLE_VARIABLE: &str = "MAINSTAY_TEST_POSTGRES_IDLE";
+pub const IDLE_VARIABLE: &str = "TESTKIT_POSTGRES_IDLE";
 
 /// Runs with the shared directory, the seconds, and then the words of `pg_ctl`. It looks once a second, and
 /// looks again under the start lock: whoever holds that decides alone who is a user.
