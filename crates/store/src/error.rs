@@ -94,6 +94,15 @@ pub enum Error {
         /// Who has it.
         holder: String,
     },
+    /// SQLite's own locks are taken, by a program that does not take turns, or are in disorder
+    /// after a failing system call.
+    #[error("the store {} is locked by another program: {detail}", .path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's own words.
+        detail: String,
+    },
     /// The lease moved on: another holder owns the resource now.
     #[error("the lease on {resource} moved on; nothing was written")]
     LeaseLost {
@@ -220,6 +229,9 @@ impl Error {
                 .to_owned(),
             Error::Newer { .. } => "Update this program; the store was left as it is.".to_owned(),
             Error::NotEmpty { .. } => "Choose a place that does not exist yet.".to_owned(),
+            Error::Locked { path, .. } => {
+                format!("See which program has it open: fuser -v {}", quoted(path))
+            }
             Error::InUse { .. } => "Wait for it, or stop that process, then try again.".to_owned(),
             Error::LeaseLost { .. } => "Another process goes on with this work.".to_owned(),
             Error::OutcomeUnknown(_) | Error::Io(_) => {

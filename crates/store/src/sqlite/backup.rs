@@ -63,7 +63,7 @@ pub(crate) fn pour(
     })?;
     let tables = outcome?;
     verified(&copy, target, journal, &tables)?;
-    sealed(copy, target)?;
+    sealed(copy, target, journal)?;
     Ok(Copied { tables })
 }
 

@@ -36,9 +36,12 @@ struct State {
     /// Frames when the log was last copied.
     copied: u32,
     stop: bool,
+    /// Asks the thread to open its connection anew.
+    close: bool,
 }
 
 enum Step {
+    Close,
     Copy,
     Empty,
     Stop,
@@ -78,6 +81,14 @@ impl Checkpointer {
     }
 }
 
+impl Checkpointer {
+    /// Closes the connection; the next step opens a new one.
+    pub(super) fn close(&self) {
+        held(&self.work.state).close = true;
+        self.work.changed.notify_one();
+    }
+}
+
 impl Drop for Checkpointer {
     fn drop(&mut self) {
         held(&self.work.state).stop = true;
@@ -93,6 +104,10 @@ fn keep_small(work: &Weak<Work>) {
     let mut link = None;
     while let Some(work) = work.upgrade() {
         let mode = match work.next_step() {
+            Step::Close => {
+                link = None;
+                continue;
+            }
             Step::Copy => "PASSIVE",
             Step::Empty => "TRUNCATE",
             Step::Stop => return,
@@ -118,6 +133,9 @@ impl Work {
         loop {
             if state.stop {
                 return Step::Stop;
+            }
+            if std::mem::take(&mut state.close) {
+                return Step::Close;
             }
             if state.frames >= state.copied + PASSIVE_FRAMES {
                 state.copied = state.frames;

@@ -25,7 +25,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_5354;
 /// How long opening goes on after transient errors.
 const OPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a statement waits for locks that are not ours: another program, a recovery.
-const BUSY_PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_PATIENCE: Duration = Duration::from_secs(4);
 /// The write-ahead log's file is cut back to this when it starts over.
 const WAL_KEPT_BYTES: i64 = 4 << 20;
 

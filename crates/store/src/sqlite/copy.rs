@@ -23,6 +23,7 @@ pub(crate) struct SqliteCopy {
     path: PathBuf,
     temporary: PathBuf,
     connection: Option<Connection>,
+    journal: Journal,
 }
 
 impl SqliteCopy {
@@ -37,7 +38,7 @@ impl SqliteCopy {
         super::refuse_network(path, journal)?;
         let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
         // From here on dropping it removes what was made.
-        let mut copy = Self { path: path.to_owned(), temporary, connection: None };
+        let mut copy = Self { path: path.to_owned(), temporary, connection: None, journal };
         blank(&copy.temporary, schema, journal)?;
         let connection = open_blank(&copy.temporary)
             .and_then(|connection| {
@@ -95,7 +96,7 @@ impl Copy for SqliteCopy {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         if let Some(connection) = self.connection.take() {
-            sealed(connection, &self.temporary)?;
+            sealed(connection, &self.temporary, self.journal)?;
         }
         rename_into_vacancy(&self.temporary, &self.path)
             .map_err(|error| Error::file(&self.path, &error))

@@ -80,11 +80,12 @@ pub(super) fn blank(path: &Path, schema: &Schema, journal: Journal) -> Result<()
         [Id::new().to_string(), wall_millis().to_string()],
     );
     born.map_err(|error| failed(&error))?;
-    sealed(connection, path)
+    sealed(connection, path, journal)
 }
 
-/// Closes a new database so that all of it is in the one file, and on the disk.
-pub(super) fn sealed(connection: Connection, path: &Path) -> Result<()> {
+/// Closes a new database so that all of it is in the one file, and on the disk, and looks at it
+/// again: a failing disk can leave another journal mode than SQLite answered.
+pub(super) fn sealed(connection: Connection, path: &Path, journal: Journal) -> Result<()> {
     connection.close().map_err(|(_, error)| described(path, &error, Duration::ZERO))?;
     // The last close folds the write-ahead log into the file and swallows its errors.
     if Files::new(path).wal().exists() {
@@ -92,6 +93,9 @@ pub(super) fn sealed(connection: Connection, path: &Path) -> Result<()> {
             "{}: the write-ahead log could not be folded in",
             path.display()
         )));
+    }
+    if Link::open(path, Role::Reader)?.journal(path)? != journal {
+        return Err(Error::Io(format!("{}: its journal mode was not kept", path.display())));
     }
     Ok(())
 }

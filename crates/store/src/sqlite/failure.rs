@@ -26,6 +26,20 @@ pub(super) fn spoils(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Whether locks are taken or in disorder.
+fn is_locking(extended_code: i32) -> bool {
+    let primary = extended_code & 0xff;
+    matches!(primary, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL)
+        || matches!(
+            extended_code,
+            ffi::SQLITE_IOERR_LOCK
+                | ffi::SQLITE_IOERR_UNLOCK
+                | ffi::SQLITE_IOERR_RDLOCK
+                | ffi::SQLITE_IOERR_CHECKRESERVEDLOCK
+                | ffi::SQLITE_IOERR_SHMLOCK
+        )
+}
+
 /// Whether trying again may help without anybody doing anything.
 pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
@@ -64,13 +78,8 @@ pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -
             detail: format!("it or its directory is read-only: {detail}"),
         },
         ErrorCode::DiskFull => Error::Full(format!("{place}: {detail}")),
-        ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => {
-            Error::Io(format!("{place}: {detail}"))
-        }
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::InUse {
-            what: format!("the store {place}"),
-            holder: "another program".to_owned(),
-        },
+        _ if is_locking(code.extended_code) => Error::Locked { path, detail },
+        ErrorCode::SystemIoFailure => Error::Io(format!("{place}: {detail}")),
         ErrorCode::ConstraintViolation => Error::Constraint { detail },
         ErrorCode::OperationInterrupted => {
             Error::TooSlow { what: "a transaction".to_owned(), limit }

@@ -48,7 +48,7 @@ pub(crate) struct Sqlite {
     // Dropped in this order: connections first, then the thread that has one, then the locks.
     writer: Writer,
     readers: Readers,
-    _checkpointer: Arc<Checkpointer>,
+    checkpointer: Arc<Checkpointer>,
     wake: Arc<Wake>,
     files: Files,
     _users: Users,
@@ -88,15 +88,30 @@ impl Sqlite {
             wake: wake.clone(),
         });
         let readers = Readers::new(files.clone(), options.limits, first);
-        Ok(Self { writer, readers, _checkpointer: checkpointer, wake, files, _users: users })
+        Ok(Self { writer, readers, checkpointer, wake, files, _users: users })
     }
 
     pub(crate) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        self.writer.write(job)
+        self.unlocked(|| self.writer.write(job))
     }
 
     pub(crate) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
-        self.readers.read(now, job)
+        self.unlocked(|| self.readers.read(now, job))
+    }
+
+    /// Tries once more on new connections when SQLite's locks are in disorder. A failed unlock
+    /// leaves a lock that this process holds against itself, until its last connection is closed.
+    fn unlocked(&self, mut work: impl FnMut() -> Result<()>) -> Result<()> {
+        match work() {
+            Err(Error::Locked { detail, .. }) => {
+                tracing::warn!(detail, "the store's locks are taken; opening it anew");
+                self.writer.close();
+                self.readers.close();
+                self.checkpointer.close();
+                work()
+            }
+            outcome => outcome,
+        }
     }
 
     pub(crate) fn read_unlimited(

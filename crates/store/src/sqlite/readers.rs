@@ -27,12 +27,14 @@ pub(super) struct Readers {
 struct Pool {
     idle: Vec<Link>,
     out: usize,
+    /// Counts the times everything was closed; a connection from before is not taken back.
+    era: u64,
 }
 
 impl Readers {
     /// A pool that starts with the connection the store was examined with.
     pub(super) fn new(files: Files, limits: Limits, first: Link) -> Self {
-        let pool = Mutex::new(Pool { idle: vec![first], out: 0 });
+        let pool = Mutex::new(Pool { idle: vec![first], out: 0, era: 0 });
         Self { files, limits, pool, freed: Condvar::new() }
     }
 
@@ -47,7 +49,8 @@ impl Readers {
     }
 
     fn attempt(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<Fitness> {
-        let mut borrowed = Borrowed { readers: self, link: Some(self.take()?) };
+        let (link, era) = self.take()?;
+        let mut borrowed = Borrowed { readers: self, link: Some(link), era };
         let Some(link) = &borrowed.link else { return Ok(Fitness::Spoilt) };
         link.limit(Some(self.limits.read));
         let mut session = SqliteSession {
@@ -73,19 +76,21 @@ impl Readers {
         Ok(if spoilt { Fitness::Spoilt } else { Fitness::Fit })
     }
 
-    fn take(&self) -> Result<Link> {
+    fn take(&self) -> Result<(Link, u64)> {
         let deadline = Deadline::after(self.limits.write);
         let mut pool = held(&self.pool);
         loop {
             if let Some(link) = pool.idle.pop() {
                 pool.out += 1;
-                return Ok(link);
+                return Ok((link, pool.era));
             }
             if pool.out < READERS {
                 pool.out += 1;
+                let era = pool.era;
                 drop(pool);
                 return Link::open(&self.files.database, Role::Reader)
-                    .inspect_err(|_| self.give(None));
+                    .map(|link| (link, era))
+                    .inspect_err(|_| self.give(None, era));
             }
             let left = deadline.left();
             if left.is_zero() {
@@ -97,11 +102,20 @@ impl Readers {
         }
     }
 
-    fn give(&self, link: Option<Link>) {
+    fn give(&self, link: Option<Link>, era: u64) {
         let mut pool = held(&self.pool);
         pool.out -= 1;
-        pool.idle.extend(link);
+        if era == pool.era {
+            pool.idle.extend(link);
+        }
         self.freed.notify_one();
+    }
+
+    /// Closes every connection; those in use are closed when they come back.
+    pub(super) fn close(&self) {
+        let mut pool = held(&self.pool);
+        pool.era += 1;
+        pool.idle.clear();
     }
 }
 
@@ -115,10 +129,11 @@ enum Fitness {
 struct Borrowed<'a> {
     readers: &'a Readers,
     link: Option<Link>,
+    era: u64,
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        self.readers.give(self.link.take());
+        self.readers.give(self.link.take(), self.era);
     }
 }

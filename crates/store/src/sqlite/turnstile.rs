@@ -121,9 +121,9 @@ impl Gate {
     }
 
     fn give(&self) -> Result<()> {
-        self.lock
-            .unlock()
-            .map_err(|error| Error::Io(format!("a lock beside the store failed: {error}")))?;
+        // Once more after a passing failure: a lock that stays would keep everybody out.
+        let unlocked = self.lock.unlock().or_else(|_| self.lock.unlock());
+        unlocked.map_err(|error| Error::Io(format!("a lock beside the store failed: {error}")))?;
         self.shared.releases().fetch_add(1, Ordering::Release);
         self.shared.wake_one();
         Ok(())

@@ -91,6 +91,11 @@ impl Writer {
     pub(super) fn write(&self, job: &mut Job<'_>) -> Result<()> {
         self.queue.submit(job, |tickets| held(&self.core).commit(tickets))
     }
+
+    /// Closes the connection; the next batch opens a new one.
+    pub(super) fn close(&self) {
+        held(&self.core).open = None;
+    }
 }
 
 impl Core {

@@ -1,0 +1,131 @@
+//! Writes a numbered sequence into a store and says after each write that it was acknowledged.
+//!
+//! The fault tests run it and kill it. The claim it helps to check: whatever happens to this
+//! process, every number in the acknowledgement file is in the store, once, in order.
+//!
+//! Usage: `steady_writer STORE ACKS WRITER LAST [retry] [reopen=N] [blob=BYTES] [threads=N]`
+
+#![allow(clippy::disallowed_methods, clippy::expect_used, reason = "a tool of the tests")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::time::Duration;
+
+use mainstay_store::{
+    Component, Error, Location, Migration, Options, Result, Schema, Store, params,
+};
+
+const STEADY: Component = Component {
+    name: "steady",
+    migrations: &[Migration::Both(
+        "CREATE TABLE steady (
+            writer TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            padding TEXT NOT NULL,
+            PRIMARY KEY (writer, number)
+        ) STRICT;",
+    )],
+};
+
+/// How often a failed step is tried again when `retry` is given.
+const TRIES: u32 = 40;
+
+struct Script {
+    store: Location,
+    acks: File,
+    writer: String,
+    last: i64,
+    tries: u32,
+    reopen: i64,
+    blob: usize,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [store, acks, writer, last, rest @ ..] = arguments.as_slice() else {
+        panic!("Usage: steady_writer STORE ACKS WRITER LAST [retry] [reopen=N] [blob=BYTES]");
+    };
+    let number = |name: &str| {
+        rest.iter()
+            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+            .map_or(0, |value| value.parse().expect("a number"))
+    };
+    let script = Script {
+        store: store.parse().expect("a store"),
+        acks: OpenOptions::new().append(true).create(true).open(acks).expect("the acks file"),
+        writer: writer.clone(),
+        last: last.parse().expect("a number"),
+        tries: if rest.iter().any(|option| option == "retry") { TRIES } else { 1 },
+        reopen: number("reopen"),
+        blob: usize::try_from(number("blob")).expect("a size"),
+    };
+    if let Err(error) = script.run() {
+        eprintln!("gave up: {error}");
+        std::process::exit(1);
+    }
+}
+
+impl Script {
+    fn run(&self) -> Result<()> {
+        let mut store = self.again(|| self.open())?;
+        // A restarted writer goes on after what is there.
+        let done = self.again(|| {
+            store.read(|tx| {
+                let sql = "SELECT max(number) FROM steady WHERE writer = ?1";
+                tx.query_one(sql, params![self.writer], |row| row.get::<Option<i64>>(0))
+            })
+        })?;
+        for number in done.unwrap_or(0) + 1..=self.last {
+            if self.reopen > 0 && number % self.reopen == 0 {
+                drop(store);
+                store = self.again(|| self.open())?;
+            }
+            self.again(|| self.write(&store, number))?;
+            (&self.acks)
+                .write_all(format!("{} {number}\n", self.writer).as_bytes())
+                .expect("the acks file takes a line");
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Store> {
+        Store::open(&self.store, Options::new(Schema::new(&[STEADY])))
+    }
+
+    fn write(&self, store: &Store, number: i64) -> Result<()> {
+        store.write(|tx| {
+            // The number is the key that makes a second try harmless.
+            let added = tx.execute(
+                "INSERT INTO steady (writer, number, padding) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO NOTHING",
+                params![self.writer, number, "x".repeat(300)],
+            )?;
+            if added == 1 {
+                tx.publish(&format!("steady/{}", self.writer), &number.to_string())?;
+                if self.blob > 0 {
+                    let fill = u8::try_from(number % 251).unwrap_or(0);
+                    tx.put_blob(&vec![fill; self.blob])?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Tries until it works, or often enough.
+    fn again<T>(&self, mut step: impl FnMut() -> Result<T, Error>) -> Result<T> {
+        let mut tries = self.tries;
+        loop {
+            match step() {
+                Ok(value) => return Ok(value),
+                Err(error) => {
+                    tries -= 1;
+                    if tries == 0 {
+                        return Err(error);
+                    }
+                    eprintln!("error: {error}");
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+        }
+    }
+}
