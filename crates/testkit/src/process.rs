@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,6 +84,11 @@ impl Running {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its standard input, once, where the command pipes it.
+    pub fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// Sends a signal; a child that has ended and was not waited for takes it silently.

@@ -40,7 +40,8 @@ pub(crate) fn acknowledged(acks: &str) -> BTreeMap<String, i64> {
         let (writer, number) = line.split_once(' ').unwrap();
         let number: i64 = number.parse().unwrap();
         let before = last.insert(writer.to_owned(), number).unwrap_or(0);
-        assert_eq!(number, before + 1, "acknowledgements of {writer} are in order");
+        // A number is skipped when the writer was killed between its commit and its word.
+        assert!(number > before, "acknowledgements of {writer} are in order");
     }
     last
 }
