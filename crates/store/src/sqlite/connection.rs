@@ -26,8 +26,9 @@ pub(super) const APPLICATION_ID: i64 = 0x4d4e_5354;
 const OPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a statement waits for locks that are not ours: another program, a recovery.
 const BUSY_PATIENCE: Duration = Duration::from_secs(4);
-/// The write-ahead log's file is cut back to this when it starts over.
-const WAL_KEPT_BYTES: i64 = 4 << 20;
+/// The write-ahead log keeps its file up to this size when it starts over: writing over bytes that
+/// are there syncs faster than making a file longer.
+const WAL_KEPT_BYTES: i64 = 12 << 20;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,106 @@
+//! What is compared, and how often.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// How long one contender runs in one round.
+pub(crate) const TURN: Duration = Duration::from_millis(500);
+
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    run: Box<dyn Fn(&Place) -> Sample>,
+}
+
+/// What one turn gave: the time of each operation, in milliseconds.
+pub(crate) struct Sample {
+    pub(crate) times: Vec<f64>,
+    pub(crate) seconds: f64,
+}
+
+/// Medians over the rounds; the worst is the worst of all.
+pub(crate) struct Figures {
+    pub(crate) rate: f64,
+    pub(crate) median: f64,
+    pub(crate) slow: f64,
+    pub(crate) worst: f64,
+    rates: Vec<f64>,
+}
+
+/// A directory on the disk that is measured: the one the build is on, not a memory disk.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let target = std::env::current_exe().unwrap();
+        Self { directory: TempDir::new_in(target.parent().unwrap()).unwrap() }
+    }
+
+    /// A fresh path.
+    pub(crate) fn fresh(&self, name: &str) -> PathBuf {
+        self.directory.path().join(format!("{name}-{}", mainstay_store::Id::new()))
+    }
+
+    pub(crate) fn description(&self) -> String {
+        let system = mainstay_store::FileSystem::of(self.directory.path()).unwrap();
+        format!("{} with {} cores", system.kind, std::thread::available_parallelism().unwrap())
+    }
+}
+
+impl Contender {
+    pub(crate) fn new(name: &'static str, run: impl Fn(&Place) -> Sample + 'static) -> Self {
+        Self { name, run: Box::new(run) }
+    }
+}
+
+pub(crate) fn run(contenders: &[Contender], place: &Place, rounds: usize) -> Vec<Figures> {
+    let mut samples: Vec<Vec<Sample>> = contenders.iter().map(|_| Vec::new()).collect();
+    for round in 1..=rounds {
+        eprint!("\rround {round} of {rounds} ");
+        for (contender, samples) in contenders.iter().zip(&mut samples) {
+            samples.push((contender.run)(place));
+        }
+    }
+    eprintln!();
+    samples.into_iter().map(figures).collect()
+}
+
+/// The median of the ratios of the rounds: what disturbs a round disturbs both alike.
+pub(crate) fn ratio(one: &Figures, other: &Figures) -> f64 {
+    median(one.rates.iter().zip(&other.rates).map(|(one, other)| one / other).collect())
+}
+
+fn figures(samples: Vec<Sample>) -> Figures {
+    let of = |figure: fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
+    Figures {
+        rate: of(rate),
+        median: of(|sample| quantile(&sample.times, 0.5)),
+        slow: of(|sample| quantile(&sample.times, 0.99)),
+        worst: samples.iter().flat_map(|sample| &sample.times).copied().fold(0.0, f64::max),
+        rates: samples.iter().map(rate).collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn rate(sample: &Sample) -> f64 {
+    sample.times.len() as f64 / sample.seconds
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an index into a list of times"
+)]
+fn quantile(times: &[f64], share: f64) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times.get(((times.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(0.0)
+}
+
+fn median(values: Vec<f64>) -> f64 {
+    quantile(&values, 0.5)
+}
