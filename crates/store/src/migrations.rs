@@ -3,13 +3,13 @@
 use crate::schema::{Component, Migration};
 
 /// The component every store has.
-pub(crate) const STORE: Component = Component { name: "store", migrations: &[GROUND, ENGINE] };
+pub(crate) const STORE: Component = Component { name: "store", migrations: &[GROUND] };
 
 /// Tables whose rows belong to one engine's workings: not copied, not counted.
 pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn"];
 
-const GROUND: Migration = Migration::Both(
-    "CREATE TABLE schema_versions (
+const GROUND: Migration = Migration::Each {
+    both: "CREATE TABLE schema_versions (
         component TEXT NOT NULL PRIMARY KEY,
         version INTEGER NOT NULL
     ) STRICT;
@@ -56,14 +56,12 @@ const GROUND: Migration = Migration::Both(
         created_at INTEGER NOT NULL,
         body BLOB NOT NULL
     ) STRICT;",
-);
-
-/// SQLite: the number of each writer's last batch, so that after an error of COMMIT the truth can
-/// be read. PostgreSQL: a table to lock, for transactions that kept losing against others.
-const ENGINE: Migration = Migration::Each {
+    // The number of each writer's last batch, so that after an error of COMMIT the truth can be
+    // read.
     sqlite: "CREATE TABLE engine_batches (
         writer TEXT NOT NULL PRIMARY KEY,
         number INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;",
+    // A table to lock, for transactions that kept losing against others.
     postgres: "CREATE TABLE engine_turn (nothing BIGINT);",
 };

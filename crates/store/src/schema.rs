@@ -24,9 +24,11 @@ pub enum Migration {
     Both(&'static str),
     /// For what the engines do differently, such as full-text search.
     Each {
-        /// Runs on SQLite.
+        /// Runs first, on both engines.
+        both: &'static str,
+        /// Runs after it on SQLite.
         sqlite: &'static str,
-        /// Runs on PostgreSQL.
+        /// Runs after it on PostgreSQL.
         postgres: &'static str,
     },
 }
@@ -102,8 +104,10 @@ impl Migration {
         match (self, dialect) {
             (Migration::Both(sql), Dialect::Sqlite) => (*sql).to_owned(),
             (Migration::Both(sql), Dialect::Postgres) => for_postgres(sql),
-            (Migration::Each { sqlite, .. }, Dialect::Sqlite) => (*sqlite).to_owned(),
-            (Migration::Each { postgres, .. }, Dialect::Postgres) => (*postgres).to_owned(),
+            (Migration::Each { both, sqlite, .. }, Dialect::Sqlite) => format!("{both}\n{sqlite}"),
+            (Migration::Each { both, postgres, .. }, Dialect::Postgres) => {
+                format!("{}\n{postgres}", for_postgres(both))
+            }
         }
     }
 }
