@@ -6,17 +6,31 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// How long one contender runs in one round.
-pub(crate) const TURN: Duration = Duration::from_millis(500);
+pub(crate) const TURN: Duration = Duration::from_millis(800);
 
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     run: Box<dyn Fn(&Place) -> Sample>,
 }
 
-/// What one turn gave: the time of each operation, in milliseconds.
+/// What one turn gave.
+#[derive(Default)]
 pub(crate) struct Sample {
+    /// The time of each operation, in milliseconds.
     pub(crate) times: Vec<f64>,
-    pub(crate) seconds: f64,
+    /// How many of them ended within the turn. The others count as waits, not as work.
+    pub(crate) done: usize,
+}
+
+impl Sample {
+    /// What several did side by side.
+    pub(crate) fn sum(samples: impl Iterator<Item = Sample>) -> Self {
+        samples.fold(Self::default(), |mut sum, sample| {
+            sum.done += sample.done;
+            sum.times.extend(sample.times);
+            sum
+        })
+    }
 }
 
 /// Medians over the rounds; the worst is the worst of all.
@@ -86,7 +100,7 @@ fn figures(samples: Vec<Sample>) -> Figures {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn rate(sample: &Sample) -> f64 {
-    sample.times.len() as f64 / sample.seconds
+    sample.done as f64 / TURN.as_secs_f64()
 }
 
 #[expect(

@@ -28,7 +28,6 @@ fn main() {
     }
     let place = contender::Place::new();
     println!("{ROUNDS} rounds on {}, medians", place.description());
-    let only = std::env::var("ONLY").ok();
     let contenders: Vec<Contender> = vec![
         Contender::new("raw write and fdatasync", bare::sync),
         Contender::new("bare SQLite loop, FULL", bare::sqlite),
@@ -42,15 +41,9 @@ fn main() {
         Contender::new("reads, no writer", |place| threads::read(place, 0)),
         Contender::new("reads beside 8 writers", |place| threads::read(place, 8)),
     ];
-    let contenders: Vec<Contender> = contenders
-        .into_iter()
-        .filter(|c| only.as_ref().is_none_or(|o| o.split(',').any(|o| c.name.contains(o))))
-        .collect();
     let figures = contender::run(&contenders, &place, ROUNDS);
     table(&contenders, &figures);
-    if only.is_none() {
-        bars(&figures);
-    }
+    bars(&figures);
 }
 
 fn table(contenders: &[Contender], figures: &[Figures]) {

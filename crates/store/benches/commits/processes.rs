@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use crate::bare::timed;
 use crate::contender::{Place, Sample};
@@ -23,24 +22,19 @@ pub(crate) fn write(place: &Place, count: usize) -> Sample {
     for output in &mut lines {
         assert_eq!(output.next().unwrap().unwrap(), "ready");
     }
-    let start = Instant::now();
     for child in &mut children {
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     }
-    let mut times = Vec::new();
-    let mut seconds: f64 = 0.0;
-    for output in &mut lines {
-        seconds = seconds.max(output.next().unwrap().unwrap().parse().unwrap());
+    let sample = Sample::sum(lines.iter_mut().map(|output| {
+        let done = output.next().unwrap().unwrap().parse().unwrap();
         let line = output.next().unwrap().unwrap();
-        times.extend(line.split(' ').map(|time| time.parse::<f64>().unwrap()));
-    }
-    // All begin within a moment of each other; the slowest one's time counts for all.
-    seconds = seconds.max(start.elapsed().as_secs_f64().min(seconds * 1.02));
+        Sample { times: line.split(' ').map(|time| time.parse().unwrap()).collect(), done }
+    }));
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
     drop(kept_open);
-    Sample { times, seconds }
+    sample
 }
 
 fn spawn(store: &Path) -> Child {
@@ -60,7 +54,7 @@ pub(crate) fn child(store: &str) {
     println!("ready");
     std::io::stdin().lines().next().unwrap().unwrap();
     let sample = timed(|number| insert(&store, &writer, number));
-    println!("{}", sample.seconds);
+    println!("{}", sample.done);
     let times: Vec<String> = sample.times.iter().map(f64::to_string).collect();
     println!("{}", times.join(" "));
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
 
 use mainstay_store::{Component, Location, Migration, Options, Schema, Store, params};
 
@@ -49,9 +48,7 @@ pub(crate) fn write(place: &Place, writers: usize) -> Sample {
             })
             .collect();
         begin.wait();
-        let start = Instant::now();
-        let times = running.into_iter().flat_map(|one| one.join().unwrap().times).collect();
-        Sample { times, seconds: start.elapsed().as_secs_f64() }
+        Sample::sum(running.into_iter().map(|one| one.join().unwrap()))
     })
 }
 

@@ -6,11 +6,13 @@
 //! cap the writer itself makes the log start over.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::connection::{Link, Role};
+use super::turnstile::Turnstile;
 use crate::held::held;
 
 /// Frames (4 MiB) after which the log is copied.
@@ -25,6 +27,8 @@ pub(super) struct Checkpointer {
 
 struct Work {
     database: PathBuf,
+    /// Knows how far some process has copied.
+    turnstile: Arc<Turnstile>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -33,8 +37,6 @@ struct Work {
 struct State {
     /// Frames in the log after the last commit of this process.
     frames: u32,
-    /// Frames when the log was last copied.
-    copied: u32,
     stop: bool,
     /// Asks the thread to open its connection anew.
     close: bool,
@@ -48,20 +50,16 @@ enum Step {
 }
 
 impl Checkpointer {
-    pub(super) fn new(database: PathBuf) -> Self {
-        let work = Work { database, state: Mutex::default(), changed: Condvar::new() };
+    pub(super) fn new(database: PathBuf, turnstile: Arc<Turnstile>) -> Self {
+        let work = Work { database, turnstile, state: Mutex::default(), changed: Condvar::new() };
         Self { work: Arc::new(work), thread: Mutex::new(None) }
     }
 
     /// Takes note of the log's length after a commit.
     pub(super) fn note(&self, frames: u32) {
         let mut state = held(&self.work.state);
-        let started_over = frames < state.frames;
         state.frames = frames;
-        if started_over {
-            state.copied = 0;
-        }
-        if frames < state.copied + PASSIVE_FRAMES {
+        if !self.work.is_due(frames) {
             return;
         }
         drop(state);
@@ -127,6 +125,18 @@ fn keep_small(work: &Weak<Work>) {
 }
 
 impl Work {
+    /// Whether the log has grown enough since some process last copied it.
+    fn is_due(&self, frames: u32) -> bool {
+        let copied = self.turnstile.copied_frames();
+        let before = copied.load(Ordering::Relaxed);
+        if frames < before {
+            // It has started over.
+            copied.store(0, Ordering::Relaxed);
+            return frames >= PASSIVE_FRAMES;
+        }
+        frames >= before + PASSIVE_FRAMES
+    }
+
     /// Waits until there is something to do.
     fn next_step(&self) -> Step {
         let mut state = held(&self.state);
@@ -137,8 +147,8 @@ impl Work {
             if std::mem::take(&mut state.close) {
                 return Step::Close;
             }
-            if state.frames >= state.copied + PASSIVE_FRAMES {
-                state.copied = state.frames;
+            if self.is_due(state.frames) {
+                self.turnstile.copied_frames().store(state.frames, Ordering::Relaxed);
                 return Step::Copy;
             }
             let before = state.frames;
@@ -146,7 +156,7 @@ impl Work {
             let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if timeout.timed_out() && state.frames == before && before > 0 {
-                (state.frames, state.copied) = (0, 0);
+                state.frames = 0;
                 return Step::Empty;
             }
         }

@@ -76,7 +76,7 @@ impl Sqlite {
         create::ensure(&files, &turnstile, &options.schema, journal, options.limits.write)?;
         create::migrate(&files, &turnstile, &options.schema, options.limits.write)?;
         let first = Link::open(path, Role::Reader)?;
-        let checkpointer = Arc::new(Checkpointer::new(path.to_owned()));
+        let checkpointer = Arc::new(Checkpointer::new(path.to_owned(), turnstile.clone()));
         let wake = Arc::new(Wake::new(&files, hub));
         let writer = Writer::new(Setting {
             files: files.clone(),

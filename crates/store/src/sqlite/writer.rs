@@ -1,7 +1,6 @@
 //! The writer: takes turns with other processes and commits batches.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,8 +52,15 @@ struct Open {
     frames: Arc<AtomicU32>,
     database: Option<(u64, u64)>,
     wal: Option<(u64, u64)>,
+    /// When the log's identity was last looked at, by uptime.
+    looked_at: i64,
     fresh: bool,
 }
+
+/// How often the identity of the log is looked at. Not before every batch: reading the times of a
+/// file that is being written makes the kernel write them with the next sync, which then takes
+/// half as long again. That the log is still there is asked every time.
+const LOOK_EVERY_MILLIS: i64 = 1000;
 
 /// What a writer works with.
 pub(super) struct Setting {
@@ -208,11 +214,7 @@ impl Core {
     fn opened(&mut self) -> Result<Open> {
         let database = self.files.identity();
         if let Some(mut open) = self.open.take() {
-            let wal = self.wal_identity();
-            if open.wal.is_none() {
-                open.wal = wal;
-            }
-            if open.database == database && open.wal == wal {
+            if open.database == database && self.has_its_log(&mut open) {
                 return Ok(open);
             }
             return Err(Error::Replaced { path: self.files.database.clone() });
@@ -229,12 +231,21 @@ impl Core {
                 Ok(())
             }))
             .map_err(|error| described(&self.files.database, &error, Duration::ZERO))?;
-        Ok(Open { link, frames, database, wal: None, fresh: true })
+        Ok(Open { link, frames, database, wal: None, looked_at: i64::MIN / 2, fresh: true })
     }
 
-    fn wal_identity(&self) -> Option<(u64, u64)> {
-        let wal: PathBuf = self.files.wal();
-        Files::new(&wal).identity()
+    /// Whether the write-ahead log is the one this connection writes to.
+    fn has_its_log(&self, open: &mut Open) -> bool {
+        let wal = self.files.wal();
+        let now = self.clock.uptime_millis();
+        if now < open.looked_at + LOOK_EVERY_MILLIS {
+            return open.wal.is_none()
+                || rustix::fs::access(&wal, rustix::fs::Access::EXISTS).is_ok();
+        }
+        let found = Files::new(&wal).identity();
+        let same = open.wal.is_none() || open.wal == found;
+        (open.wal, open.looked_at) = (found, now);
+        same
     }
 
     fn frames(&self) -> u32 {
