@@ -1,0 +1,112 @@
+//! The command line: what may be typed, and which command it runs.
+
+use std::ffi::OsString;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::commands::{backup, completions, doctor, man, restore, store};
+use crate::context::Context;
+use crate::env;
+use crate::error::{Error, Kind};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::settings::Globals;
+
+/// An AI agent that survives: every step of its work is on disk before the next one begins.
+#[derive(Debug, Parser)]
+#[command(name = "mainstay", version, propagate_version = false, arg_required_else_help = true)]
+#[command(styles = STYLES, max_term_width = 100, after_long_help = closing())]
+#[command(disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Doctor(doctor::DoctorArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Runs what was typed.
+pub(crate) fn run() -> Exit {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&typed) {
+        Ok(cli) => cli,
+        Err(refusal) => return refused(&refusal, &typed),
+    };
+    let context = Context::new(cli.globals);
+    let ended = match &cli.command {
+        Command::Doctor(args) => doctor::run(args, &context),
+        Command::Backup(args) => backup::run(args, &context),
+        Command::Restore(args) => restore::run(args, &context),
+        Command::Store(command) => store::run(command, &context),
+        Command::Completions(args) => completions::run(args, &context),
+        Command::Man(args) => man::run(args, &context),
+    };
+    ended.unwrap_or_else(|error| {
+        context.output.error(&error);
+        error.kind.exit()
+    })
+}
+
+/// The whole command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Prints help and versions, which clap hands over as errors too, and refusals in clap's words.
+fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
+    if !refusal.use_stderr() {
+        // A reader that has seen enough (`--help | head`) is no error.
+        let _ = refusal.print();
+        return Exit::Done;
+    }
+    let only_help = refusal.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let _ = refusal.print();
+    if !only_help && typed.iter().any(|word| word == "--json") {
+        let text = refusal.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        let hints = vec!["Look at `mainstay --help`.".to_owned()];
+        Output::new(true).error_as_data(&Error { kind: Kind::Usage, message, hints });
+    }
+    Exit::Usage
+}
+
+/// The end of the help text, from the registries.
+fn closing() -> String {
+    let mut text = "Environment:\n".to_owned();
+    for variable in env::ALL {
+        text.push_str(&format!("  {:<16}{}\n", variable.name, variable.doc));
+    }
+    text.push_str("\nExit codes:\n");
+    for exit in Exit::ALL {
+        text.push_str(&format!("  {:<5}{}\n", exit.code(), exit.meaning()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_sound() {
+        super::command().debug_assert();
+    }
+}

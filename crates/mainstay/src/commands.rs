@@ -1,0 +1,8 @@
+//! One file a command. Each resolves what was typed, validates it, does one thing, and says so.
+
+pub(crate) mod backup;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod man;
+pub(crate) mod restore;
+pub(crate) mod store;

@@ -1,0 +1,129 @@
+//! `mainstay doctor`
+
+use clap::Args;
+use clap::builder::styling::AnsiColor;
+use mainstay_store::{Error as StoreError, FileSystem, wall_millis};
+use serde_json::json;
+
+use crate::context::{Context, open_existing};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::settings::Settings;
+use crate::wording;
+
+mod clock;
+mod finding;
+mod leases;
+mod opened;
+mod place;
+mod remedy;
+
+use finding::{Finding, Status};
+
+/// Look whether all is well: home, disk, store, leases, clock
+///
+/// Runs the checks that every start runs and some more, and creates nothing. Each thing that is
+/// not well comes with the one command to type next. The exit code is 0 only when all is well.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let progress = Progress::begin("looking", None);
+
+    let findings = examine(&settings);
+    drop(progress);
+
+    let well = findings.iter().all(|finding| finding.status == Status::Ok);
+    let data = json!({
+        "ok": well,
+        "version": env!("CARGO_PKG_VERSION"),
+        "home": settings.home,
+        "store": settings.store.to_string(),
+        "findings": findings,
+    });
+    context.output.answer(&data, &as_text(&findings, context.output))?;
+    Ok(if well { Exit::Done } else { Exit::Failed })
+}
+
+fn examine(settings: &Settings) -> Vec<Finding> {
+    let mut findings = vec![place::home(&settings.home)];
+    if let Some(file) = settings.file() {
+        findings.extend(place::permissions(file));
+        let near = place::nearest(file);
+        match FileSystem::of(near) {
+            Ok(system) => {
+                findings.push(place::file_system(&system, near, settings));
+                findings.push(place::space(&system, near));
+            }
+            Err(error) => findings.push(remedy::problem("disk", &error, settings)),
+        }
+    }
+    let now = wall_millis();
+    match open_existing(&settings.store) {
+        Ok(store) => findings.extend(opened::examine(&store, settings, now)),
+        Err(StoreError::Absent { place }) => {
+            findings.push(Finding::ok(
+                "store",
+                format!("there is none at {place} yet; the first command that writes creates it"),
+            ));
+            findings.push(clock::sanity(now, None));
+        }
+        Err(error) => {
+            findings.push(remedy::problem("store", &error, settings));
+            findings.push(clock::sanity(now, None));
+        }
+    }
+    findings.push(platform());
+    findings
+}
+
+/// What the operating system cannot promise is said plainly.
+fn platform() -> Finding {
+    if cfg!(target_os = "linux") {
+        return Finding::ok("platform", "Linux: every guarantee holds");
+    }
+    Finding::warning(
+        "platform",
+        format!(
+            "on {} a lease of a dead process is taken over only after it expires, network file \
+             systems are not recognised, and other users of the store are not named",
+            std::env::consts::OS
+        ),
+        "uname -a",
+    )
+}
+
+fn as_text(findings: &[Finding], output: Output) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let (word, colour) = match finding.status {
+            Status::Ok => ("ok", AnsiColor::Green),
+            Status::Warning => ("warning", AnsiColor::Yellow),
+            Status::Problem => ("problem", AnsiColor::Red),
+        };
+        let pad = " ".repeat(9 - word.len());
+        let word = output.coloured(word, colour);
+        text.push_str(&format!("{word}{pad}{}: {}\n", finding.check, finding.message));
+        if let Some(next) = &finding.next {
+            text.push_str(&format!("         next: {next}\n"));
+        }
+    }
+    text.push_str(&summary(findings));
+    text
+}
+
+fn summary(findings: &[Finding]) -> String {
+    let number = |status| findings.iter().filter(|finding| finding.status == status).count();
+    let words = |status, thing| match u64::try_from(number(status)).unwrap_or(u64::MAX) {
+        0 => None,
+        number => Some(wording::count(number, thing)),
+    };
+    let found: Vec<String> = [words(Status::Problem, "problem"), words(Status::Warning, "warning")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if found.is_empty() { "All is well.\n".to_owned() } else { format!("{}.\n", found.join(", ")) }
+}

@@ -1,0 +1,27 @@
+//! `mainstay store`
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+pub(crate) mod check;
+pub(crate) mod copy;
+pub(crate) mod info;
+
+/// Look after the store
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    Info(info::InfoArgs),
+    Check(check::CheckArgs),
+    Copy(copy::CopyArgs),
+}
+
+pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, Error> {
+    match command {
+        StoreCommand::Info(args) => info::run(args, context),
+        StoreCommand::Check(args) => check::run(args, context),
+        StoreCommand::Copy(args) => copy::run(args, context),
+    }
+}

@@ -1,0 +1,49 @@
+//! `mainstay store check`
+
+use clap::Args;
+use mainstay_store::Depth;
+use serde_json::json;
+
+use crate::context::{Context, open_existing};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::wording;
+
+/// Check everything in the store: every page, index and row, every blob's hash, every gap
+///
+/// The exit code is 0 only when nothing is wrong. Nothing is changed or repaired.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {}
+
+pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let progress = Progress::begin("checking", None);
+
+    let store = open_existing(&settings.store)?;
+    let problems = store.check(Depth::Full)?;
+    drop(progress);
+
+    let sound = problems.is_empty();
+    let next = (!sound).then(|| settings.command("restore FILE"));
+    let data = json!({
+        "place": settings.store.to_string(),
+        "ok": sound,
+        "problems": problems,
+        "next": next,
+    });
+    let mut text = String::new();
+    for problem in &problems {
+        text.push_str(&format!("problem: {}\n", wording::line(problem)));
+    }
+    match next {
+        None => text.push_str(&format!("{} is sound.\n", settings.store)),
+        Some(next) => text.push_str(&format!(
+            "{} in {}.\nnext: bring a backup back with `{next}`; the damaged store is kept.\n",
+            wording::count(u64::try_from(problems.len()).unwrap_or(u64::MAX), "problem"),
+            settings.store
+        )),
+    }
+    context.output.answer(&data, &text)?;
+    Ok(if sound { Exit::Done } else { Exit::Failed })
+}

@@ -1,0 +1,43 @@
+//! What every command is given: the options, the output, and a way to the store.
+
+use mainstay_store::{Location, Options, Schema, Store};
+
+use crate::error::Error;
+use crate::output::Output;
+use crate::settings::{Globals, Settings};
+
+/// The surroundings of a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    globals: Globals,
+    /// Where to print.
+    pub(crate) output: Output,
+}
+
+impl Context {
+    /// The surroundings that these options ask for.
+    pub(crate) fn new(globals: Globals) -> Self {
+        let output = Output::new(globals.json);
+        Self { globals, output }
+    }
+
+    /// Where things are. Commands that need none of it work without a home.
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        Settings::resolve(&self.globals)
+    }
+}
+
+/// The tables of every part of the program.
+fn schema() -> Schema {
+    Schema::new(&[])
+}
+
+/// How the program opens stores.
+pub(crate) fn options() -> Options {
+    Options::new(schema())
+}
+
+/// Opens a store that must be there: looking at it never makes one.
+pub(crate) fn open_existing(place: &Location) -> Result<Store, mainstay_store::Error> {
+    Store::open(place, options().existing())
+}

@@ -1,0 +1,41 @@
+//! The one registry of environment variables, and the one place that reads them.
+
+use std::ffi::OsString;
+
+/// A variable that changes what the program does.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it does, for the help text.
+    pub(crate) doc: &'static str,
+}
+
+/// Where everything is kept.
+pub(crate) const MAINSTAY_HOME: Variable =
+    Variable { name: "MAINSTAY_HOME", doc: "The directory that --home names" };
+
+/// Where the store is.
+pub(crate) const MAINSTAY_STORE: Variable = Variable {
+    name: "MAINSTAY_STORE",
+    doc: "The store that --store names; here a password is not seen in the list of processes",
+};
+
+/// The user's own directory.
+pub(crate) const HOME: Variable =
+    Variable { name: "HOME", doc: "Holds .mainstay, the directory used without --home" };
+
+/// Switches colours off.
+pub(crate) const NO_COLOR: Variable =
+    Variable { name: "NO_COLOR", doc: "Switches colours off, whatever its value" };
+
+/// Every variable.
+pub(crate) const ALL: [Variable; 4] = [MAINSTAY_HOME, MAINSTAY_STORE, HOME, NO_COLOR];
+
+impl Variable {
+    /// The value; an empty one counts as not set.
+    #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]
+    pub(crate) fn get(&self) -> Option<OsString> {
+        std::env::var_os(self.name).filter(|value| !value.is_empty())
+    }
+}

@@ -1,0 +1,107 @@
+//! The binary's one error: a sentence, who must act, and the next step.
+
+use mainstay_store::FileSystem;
+
+use crate::exit::Exit;
+use crate::wording;
+
+/// What went wrong, for a person and for a script.
+#[derive(Debug)]
+pub(crate) struct Error {
+    /// Who must act.
+    pub(crate) kind: Kind,
+    /// One sentence.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hints: Vec<String>,
+}
+
+/// Errors sorted by who must act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// The command line cannot be understood.
+    Usage,
+    /// An option or a variable points at the wrong thing.
+    Configuration,
+    /// Another process has it.
+    InUse,
+    /// Everything else.
+    Failed,
+}
+
+impl Kind {
+    /// The exit code of an error of this kind.
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Usage | Self::Configuration => Exit::Usage,
+            Self::InUse => Exit::InUse,
+            Self::Failed => Exit::Failed,
+        }
+    }
+}
+
+impl Error {
+    /// An error of the configuration.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Configuration, message: message.into(), hints: Vec::new() }
+    }
+
+    /// A failure.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
+    }
+
+    /// Adds a next step.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Replaces the next steps by one that fits better here.
+    #[must_use]
+    pub(crate) fn only_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints = vec![hint.into()];
+        self
+    }
+}
+
+impl From<mainstay_store::Error> for Error {
+    fn from(error: mainstay_store::Error) -> Self {
+        use mainstay_store::Error as Store;
+        let kind = match &error {
+            Store::BadAddress(_) | Store::Refused { .. } => Kind::Configuration,
+            Store::InUse { .. } => Kind::InUse,
+            _ => Kind::Failed,
+        };
+        if let Store::Unreadable { path, .. } = &error
+            && FileSystem::of(path).is_ok_and(|system| system.read_only)
+        {
+            // The engine says only that it cannot open the file.
+            let message =
+                format!("{} is on a file system that is mounted read-only", path.display());
+            let hint = format!("See how it is mounted: findmnt --target {}", wording::path(path));
+            return Self { kind, message, hints: vec![hint] };
+        }
+        // An engine's own words may have many lines.
+        let message = wording::line(&error.to_string());
+        Self { kind, message, hints: error.hint().into_iter().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_errors_end_with_the_code_of_who_must_act() {
+        let code = |error: mainstay_store::Error| Error::from(error).kind.exit().code();
+        assert_eq!(code("mysql://x".parse::<mainstay_store::Location>().unwrap_err()), 2);
+        let refused = mainstay_store::Error::Refused { server: "s".into(), detail: "d".into() };
+        assert_eq!(code(refused), 2);
+        let taken = mainstay_store::Error::InUse { what: "it".into(), holder: "other".into() };
+        assert_eq!(code(taken), 4);
+        assert_eq!(code(mainstay_store::Error::Io("broken".into())), 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! How answers look: the answer to standard output, everything else to standard error.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::env;
+use crate::error::Error;
+
+/// Prints for one command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    json: bool,
+    colour: bool,
+}
+
+impl Output {
+    /// Prints text for people, or JSON.
+    pub(crate) fn new(json: bool) -> Self {
+        let colour = !json && io::stdout().is_terminal() && env::NO_COLOR.get().is_none();
+        Self { json, colour }
+    }
+
+    /// Prints the answer, in one of its two forms.
+    pub(crate) fn answer(&self, data: &impl Serialize, text: &str) -> Result<(), Error> {
+        if self.json {
+            let data = serde_json::to_string_pretty(data)
+                .map_err(|error| Error::failed(format!("the answer cannot be JSON: {error}")))?;
+            print(data.as_bytes())
+        } else {
+            print(text.as_bytes())
+        }
+    }
+
+    /// Prints a document as it is.
+    pub(crate) fn document(self, bytes: &[u8]) -> Result<(), Error> {
+        print(bytes)
+    }
+
+    /// Says something that does not stop the work.
+    pub(crate) fn warning(self, text: impl Display) {
+        // With standard error gone there is nobody to tell.
+        let _ = writeln!(io::stderr(), "warning: {text}");
+    }
+
+    /// Says what went wrong and what to do next. With JSON the same goes to standard output, so
+    /// that a script reads one stream.
+    pub(crate) fn error(self, error: &Error) {
+        let mut text = format!("error: {}\n", error.message);
+        for hint in &error.hints {
+            text.push_str(&format!("hint: {hint}\n"));
+        }
+        // With standard error gone the exit code still tells.
+        let _ = io::stderr().write_all(text.as_bytes());
+        if self.json {
+            self.error_as_data(error);
+        }
+    }
+
+    /// Prints an error as the answer.
+    pub(crate) fn error_as_data(self, error: &Error) {
+        let Error { kind, message, hints } = error;
+        let data = json!({ "error": { "kind": kind, "message": message, "hints": hints } });
+        // Where it cannot be printed the exit code still tells.
+        let _ = self.answer(&data, "");
+    }
+
+    /// A word in a colour, where colours are wanted. The word alone must say it all.
+    pub(crate) fn coloured(self, word: &str, colour: AnsiColor) -> String {
+        if !self.colour {
+            return word.to_owned();
+        }
+        let style = Style::new().bold().fg_color(Some(colour.into()));
+        format!("{style}{word}{style:#}")
+    }
+}
+
+/// Pairs as one JSON object, in their order.
+pub(crate) fn object<T: Clone + Into<Value>>(pairs: &[(String, T)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect()
+}
+
+/// Writes to standard output, with a line end after it. A reader that has seen enough
+/// (`| head -1`) is no error.
+fn print(bytes: &[u8]) -> Result<(), Error> {
+    let mut stdout = io::stdout().lock();
+    let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
+    let written =
+        stdout.write_all(bytes).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::failed(format!("the answer cannot be written: {error}"))
+                .hint("Look at where standard output goes."))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,112 @@
+//! How sizes, counts, times and paths read to a person.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Bytes in the unit that keeps the number short.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "it is rounded to three digits anyway")]
+    let mut value = bytes as f64 / 1024.0;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().unwrap_or(&"");
+    while value >= 1024.0
+        && let Some(next) = units.next()
+    {
+        value /= 1024.0;
+        unit = next;
+    }
+    if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+/// A number of things: "1 row", "2 rows".
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+/// What a copy holds: "12 rows in 8 tables".
+pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
+    let tables = u64::try_from(copied.tables.len()).unwrap_or(u64::MAX);
+    format!("{} in {}", count(copied.rows(), "row"), count(tables, "table"))
+}
+
+/// A time in milliseconds since 1970, as the clock on the wall here shows it.
+pub(crate) fn time(millis: i64) -> String {
+    match Timestamp::from_millisecond(millis) {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
+        Err(_) => format!("{millis} ms"),
+    }
+}
+
+/// Text of any shape as one line of bearable length.
+pub(crate) fn line(text: &str) -> String {
+    const LONGEST: usize = 400;
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = line.collect::<Vec<_>>().join("; ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+/// A path as it can be pasted into a shell.
+pub(crate) fn path(path: &Path) -> String {
+    word(&path.display().to_string())
+}
+
+/// A word as it can be pasted into a shell.
+pub(crate) fn word(text: &str) -> String {
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "/._-:@%+=".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (86_016, "84 KiB"),
+            (1 << 30, "1.0 GiB"),
+        ];
+        for (bytes, words) in cases {
+            assert_eq!(size(bytes), words);
+        }
+        assert_eq!(size(u64::MAX), "16384 PiB");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(count(0, "row"), "0 rows");
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(line("as it is"), "as it is");
+        assert_eq!(line("first\n\n  second\n"), "first; second");
+        assert_eq!(line(&"ü".repeat(500)).chars().count(), 402);
+    }
+
+    #[test]
+    fn paths_survive_a_shell() {
+        assert_eq!(path(Path::new("/a/b.db")), "/a/b.db");
+        assert_eq!(path(Path::new("/it's here")), r"'/it'\''s here'");
+        assert_eq!(word("postgres://me@host/db?schema=x"), "'postgres://me@host/db?schema=x'");
+    }
+}

@@ -1,0 +1,111 @@
+//! Help, versions, completions and manual pages: what is printed without any store.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use super::home::{Home, steady};
+
+fn check(name: &str, line: &str) {
+    let home = Home::new();
+    steady().bind(|| insta::assert_snapshot!(name, home.run(line)));
+    assert_eq!(home.names(""), [""; 0], "help touches nothing");
+}
+
+#[test]
+fn help_of_every_command() {
+    check("help", "--help");
+    check("help_short", "-h");
+    check("help_nothing_typed", "");
+    check("help_doctor", "doctor --help");
+    check("help_backup", "backup --help");
+    check("help_restore", "restore --help");
+    check("help_store", "store --help");
+    check("help_store_info", "store info --help");
+    check("help_store_check", "store check --help");
+    check("help_store_copy", "store copy --help");
+    check("help_completions", "completions --help");
+    check("help_man", "man --help");
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused() {
+    check("usage_unknown_command", "restart");
+    check("usage_unknown_option", "doctor --json --fast");
+    check("usage_no_file", "backup");
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let ran = Home::new().run("--version").well();
+    assert_eq!(ran.stdout, format!("mainstay {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = home.run(&format!("completions {shell}")).well();
+        for word in ["doctor", "restore", "completions", "copy", "--store"] {
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            assert!(ran.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let home = Home::new();
+    let page = home.run("man").well().stdout;
+    assert!(page.contains(".TH mainstay 1"), "{page}");
+    for words in ["mainstay\\-doctor(1)", "Exit codes", "MAINSTAY_HOME"] {
+        assert!(page.contains(words), "no {words} in {page}");
+    }
+
+    std::fs::create_dir(home.path("pages")).unwrap();
+    home.run("man --dir pages").well();
+    assert_eq!(
+        home.names("pages"),
+        [
+            "mainstay-backup.1",
+            "mainstay-completions.1",
+            "mainstay-doctor.1",
+            "mainstay-man.1",
+            "mainstay-restore.1",
+            "mainstay-store-check.1",
+            "mainstay-store-copy.1",
+            "mainstay-store-info.1",
+            "mainstay-store.1",
+            "mainstay.1",
+        ]
+    );
+    let copy = std::fs::read_to_string(home.path("pages/mainstay-store-copy.1")).unwrap();
+    assert!(copy.contains(".TH mainstay-store-copy 1") && copy.contains("\\-\\-to"), "{copy}");
+    home.run("man --dir nowhere").refused(1, "cannot be written");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let home = Home::with_store();
+    for line in ["store info", "--help", "completions zsh", "doctor"] {
+        let mut child = home
+            .command(line.split(' '))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{line}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let home = Home::with_store();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = home.command(["store", "info"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: the answer cannot be written"), "{said}");
+}
