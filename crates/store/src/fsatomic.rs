@@ -115,6 +115,20 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(temporary))
 }
 
+/// Whether a temporary file or directory was last written so long ago that whoever made it is gone.
+pub(crate) fn is_abandoned(path: &Path) -> bool {
+    const HOUR_MILLIS: i128 = 60 * 60 * 1000;
+    let written = fs::symlink_metadata(path)
+        .and_then(|found| found.modified())
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    written.is_some_and(|written| {
+        let age = i128::from(crate::clock::wall_millis())
+            - i128::try_from(written.as_millis()).unwrap_or(i128::MAX);
+        age > HOUR_MILLIS
+    })
+}
+
 /// Follows symbolic links, also to a file that does not exist yet.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();

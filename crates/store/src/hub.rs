@@ -48,8 +48,9 @@ impl Hub {
     }
 
     /// Wakes those who listen to one of `topics`.
-    pub(crate) fn ring<'a>(&self, topics: impl Iterator<Item = &'a str> + Clone) {
-        self.ring_where(|bell| topics.clone().any(|topic| bell.topics.contains(topic)));
+    pub(crate) fn ring<'a>(&self, topics: impl Iterator<Item = &'a str>) {
+        let topics: Vec<&str> = topics.collect();
+        self.ring_where(|bell| topics.iter().any(|topic| bell.topics.contains(*topic)));
     }
 
     /// Wakes everybody, when something may have been missed.

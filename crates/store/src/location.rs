@@ -28,7 +28,7 @@ pub enum Location {
 }
 
 /// Leaves room for what is added to the name: the server takes 63 characters.
-const SCHEMA_LENGTH: usize = 30;
+const SCHEMA_LENGTH: usize = 40;
 
 /// The journal mode a new SQLite file gets. It never changes afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

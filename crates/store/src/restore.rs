@@ -34,7 +34,7 @@ pub fn restore(
                 return Err(Error::NotEmpty { place: path.display().to_string() });
             }
             let mut aside = path.as_os_str().to_owned();
-            aside.push(format!(".before-restore-{}", stamp()));
+            aside.push(format!(".before-restore-{}", stamp("%Y%m%dT%H%M%SZ")));
             let (copied, aside) =
                 sqlite::replace(file, path, *journal, Path::new(&aside), progress)?;
             Ok(Restored { copied, aside: aside.map(|path| path.display().to_string()) })
@@ -46,16 +46,16 @@ pub fn restore(
             sqlite::pour(file, &copy, Journal::Rollback, &mut |_| {})?;
             let source = Store::open(&Location::file(&copy), options.clone())?;
             let copied = source.copy_to(&swap.staging(), progress)?;
-            let aside = swap.finish(&format!("before_{}", stamp().to_lowercase()))?;
+            let aside = swap.finish(&stamp("%Y%m%d%H%M%S"))?;
             Ok(Restored { copied, aside })
         }
     }
 }
 
 /// The time in a form that sorts and suits file names.
-fn stamp() -> String {
+fn stamp(format: &str) -> String {
     let now = jiff::Timestamp::from_millisecond(wall_millis()).unwrap_or_default();
-    now.strftime("%Y%m%dT%H%M%SZ").to_string()
+    now.strftime(format).to_string()
 }
 
 fn is_same_file(one: &Path, two: &Path) -> bool {
@@ -65,14 +65,31 @@ fn is_same_file(one: &Path, two: &Path) -> bool {
     }
 }
 
+/// How the names of such directories begin.
+const SCRATCH: &str = "mainstay-restore-";
+
 /// A private directory that goes when it is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("mainstay-restore-{}", crate::Id::new()));
+        let place = std::env::temp_dir();
+        Self::remove_leftovers(&place);
+        let path = place.join(format!("{SCRATCH}{}", crate::Id::new()));
         crate::fsatomic::private_directory(&path).map_err(|error| Error::file(&path, &error))?;
         Ok(Self(path))
+    }
+}
+
+impl Scratch {
+    /// Removes what restores that were killed left behind, once they cannot be at work any more.
+    fn remove_leftovers(place: &Path) {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            let ours = entry.file_name().to_string_lossy().starts_with(SCRATCH);
+            if ours && crate::fsatomic::is_abandoned(&entry.path()) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Copies, backups and restores, between both engines.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
 use std::fs;
@@ -181,7 +182,7 @@ fn an_unfit_backup_is_refused_before_anything_is_touched() {
     store.backup_to(&backup, &mut quiet).unwrap();
     drop(store);
     let mut bytes = fs::read(&backup).unwrap();
-    let middle = bytes.len() / 2 & !4095;
+    let middle = (bytes.len() / 2) & !4095;
     bytes[middle..middle + 64].fill(0xaa);
     fs::write(&backup, &bytes).unwrap();
     let before = fs::read(directory.path().join("store.db")).unwrap();

@@ -1,5 +1,7 @@
 //! Reads and writes of an SQLite store end in time.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
+
 use std::time::{Duration, Instant};
 
 use mainstay_store::{Error, Limits, Location, Options, Schema, Store, params};

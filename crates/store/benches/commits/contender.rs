@@ -79,16 +79,18 @@ pub(crate) fn run(contenders: &[Contender], place: &Place, rounds: usize) -> Vec
         }
     }
     eprintln!();
-    samples.into_iter().map(figures).collect()
+    samples.iter().map(|samples| figures(samples)).collect()
 }
 
 /// The median of the ratios of the rounds: what disturbs a round disturbs both alike.
 pub(crate) fn ratio(one: &Figures, other: &Figures) -> f64 {
-    median(one.rates.iter().zip(&other.rates).map(|(one, other)| one / other).collect())
+    let ratios: Vec<f64> =
+        one.rates.iter().zip(&other.rates).map(|(one, other)| one / other).collect();
+    median(&ratios)
 }
 
-fn figures(samples: Vec<Sample>) -> Figures {
-    let of = |figure: fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
+fn figures(samples: &[Sample]) -> Figures {
+    let of = |figure: fn(&Sample) -> f64| median(&samples.iter().map(figure).collect::<Vec<_>>());
     Figures {
         rate: of(rate),
         median: of(|sample| quantile(&sample.times, 0.5)),
@@ -115,6 +117,6 @@ fn quantile(times: &[f64], share: f64) -> f64 {
     times.get(((times.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(0.0)
 }
 
-fn median(values: Vec<f64>) -> f64 {
-    quantile(&values, 0.5)
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
 }

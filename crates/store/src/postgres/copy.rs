@@ -33,15 +33,15 @@ impl PostgresCopy {
         let runtime = runtime()?;
         let server = Server::new(url, schema, options.limits, runtime.handle().clone())?;
         let place = format!("{} (schema {schema})", server.address);
-        let create = Options { create: true, ..options.clone() };
-        create::ensure(&server, &place, &create)?;
         let wire = server.connect(Deadline::after(options.limits.connect))?;
         let mut copy = Self { wire: Some(wire), runtime: Some(runtime) };
         copy.simple(
             "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
-             SET lock_timeout = '10s';
-             BEGIN; LOCK TABLE schema_versions IN ACCESS EXCLUSIVE MODE",
+             SET lock_timeout = '10s'; BEGIN",
         )?;
+        // The tables are part of the transaction: a copy that fails leaves no empty store.
+        create::within(&server, copy.wire()?, &options.schema)?;
+        copy.simple("LOCK TABLE schema_versions IN ACCESS EXCLUSIVE MODE")?;
         copy.refuse_full(&place)?;
         Ok(copy)
     }

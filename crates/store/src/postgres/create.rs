@@ -26,6 +26,15 @@ pub(super) fn ensure(server: &Server, place: &str, options: &Options) -> Result<
     Ok(())
 }
 
+/// Makes an empty store inside a transaction that the caller has begun, unless there is one.
+pub(super) fn within(server: &Server, wire: &Wire, schema: &Schema) -> Result<()> {
+    let creator = Creator { server, wire, schema: server.schema() };
+    creator.refuse_old_server()?;
+    creator.lock()?;
+    while creator.next_step(schema)? {}
+    Ok(())
+}
+
 struct Creator<'a> {
     server: &'a Server,
     wire: &'a Wire,
@@ -77,42 +86,47 @@ impl Creator<'_> {
             .collect())
     }
 
-    /// Runs the next missing step in a transaction of its own. Only one process at a time does.
+    /// Runs the next missing step in a transaction of its own.
     fn step(&self, schema: &Schema) -> Result<()> {
-        self.run(&format!(
-            "BEGIN; SELECT pg_advisory_xact_lock(hashtext('mainstay {}'))",
-            self.schema
-        ))?;
-        let step = (|| {
-            let found = self.versions()?;
-            let pending = schema.pending(&found)?;
-            let Some((component, version, migration)) = pending.first() else {
-                return Ok(());
-            };
-            if found.is_empty() {
-                self.run(&format!("CREATE SCHEMA IF NOT EXISTS {}", self.schema))?;
-            }
-            self.run(&migration.sql(Dialect::Postgres))?;
-            self.run(&format!(
-                "INSERT INTO schema_versions (component, version) VALUES ('{component}', {version})
-                 ON CONFLICT (component) DO UPDATE SET version = excluded.version"
-            ))?;
-            if found.is_empty() {
-                self.run(&format!(
-                    "INSERT INTO meta (key, value) VALUES ('store', '{}'), ('created_at', '{}')",
-                    Id::new(),
-                    wall_millis()
-                ))?;
-            }
-            Ok(())
-        })();
-        match step {
-            Ok(()) => self.run("COMMIT").map(drop),
+        self.run("BEGIN")?;
+        match self.lock().and_then(|()| self.next_step(schema)) {
+            Ok(_) => self.run("COMMIT").map(drop),
             Err(error) => {
                 // The connection is closed after this in any case.
                 let _ = self.run("ROLLBACK");
                 Err(error)
             }
         }
+    }
+
+    /// Only one process at a time changes the schema. Let go at the end of the transaction.
+    fn lock(&self) -> Result<()> {
+        let lock = format!("SELECT pg_advisory_xact_lock(hashtext('mainstay {}'))", self.schema);
+        self.run(&lock).map(drop)
+    }
+
+    /// Runs the next missing step, if there is one, in the transaction that is open.
+    fn next_step(&self, schema: &Schema) -> Result<bool> {
+        let found = self.versions()?;
+        let pending = schema.pending(&found)?;
+        let Some((component, version, migration)) = pending.first() else {
+            return Ok(false);
+        };
+        if found.is_empty() {
+            self.run(&format!("CREATE SCHEMA IF NOT EXISTS {}", self.schema))?;
+        }
+        self.run(&migration.sql(Dialect::Postgres))?;
+        self.run(&format!(
+            "INSERT INTO schema_versions (component, version) VALUES ('{component}', {version})
+             ON CONFLICT (component) DO UPDATE SET version = excluded.version"
+        ))?;
+        if found.is_empty() {
+            self.run(&format!(
+                "INSERT INTO meta (key, value) VALUES ('store', '{}'), ('created_at', '{}')",
+                Id::new(),
+                wall_millis()
+            ))?;
+        }
+        Ok(true)
     }
 }

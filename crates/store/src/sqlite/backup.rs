@@ -8,12 +8,14 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::Sqlite;
 use super::connection::{Link, Role, open_blank, read_on};
-use super::create::{discard, sealed};
+use super::create::{discard, remove_leftovers, sealed};
 use super::examine::integrity;
 use super::failure::described;
 use crate::check::Depth;
 use crate::copy::{Copied, Progress};
-use crate::fsatomic::{PRIVATE_FILE, create_new, rename_into_vacancy, temporary_beside};
+use crate::fsatomic::{
+    PRIVATE_FILE, create_new, is_abandoned, rename_into_vacancy, temporary_beside,
+};
 use crate::location::Journal;
 use crate::{Error, Result};
 
@@ -30,6 +32,7 @@ impl Sqlite {
         if std::fs::symlink_metadata(file).is_ok() {
             return Err(Error::NotEmpty { place: file.display().to_string() });
         }
+        remove_leftovers(file, &is_abandoned);
         let temporary = temporary_beside(file).map_err(|error| Error::file(file, &error))?;
         let made = pour(&self.files.database, &temporary, Journal::Rollback, progress);
         let placed = made.and_then(|copied| {
@@ -62,7 +65,13 @@ pub(crate) fn pour(
         });
     })?;
     let tables = outcome?;
-    verified(&copy, target, journal, &tables)?;
+    verified(&copy, target, journal, &tables).map_err(|error| match error {
+        // What is wrong with a faithful copy is wrong with its source.
+        Error::Damaged { detail, .. } => {
+            Error::Damaged { place: source.display().to_string(), detail }
+        }
+        error => error,
+    })?;
     sealed(copy, target, journal)?;
     Ok(Copied { tables })
 }
@@ -103,12 +112,19 @@ fn verified(
     if got != mode {
         return Err(Error::CopyDiffers(format!("its journal mode is {got}, not {mode}")));
     }
-    let problems = integrity(copy, Depth::Full).map_err(|error| wrong(path, &error))?;
-    if let Some(problem) = problems.first() {
-        return Err(Error::CopyDiffers(problem.clone()));
-    }
+    let mut problems = integrity(copy, Depth::Full).map_err(|error| wrong(path, &error))?;
     let mut counts = Ok(Vec::new());
-    read_on(copy, path, 0, &mut |tx| counts = tx.counts())?;
+    if problems.is_empty() {
+        let mut ledgers = Ok(Vec::new());
+        read_on(copy, path, 0, &mut |tx| {
+            ledgers = tx.check(Depth::Full);
+            counts = tx.counts();
+        })?;
+        problems = ledgers?;
+    }
+    if let Some(detail) = problems.into_iter().next() {
+        return Err(Error::Damaged { place: path.display().to_string(), detail });
+    }
     if counts? != tables {
         return Err(Error::CopyDiffers("it does not hold as many rows".to_owned()));
     }

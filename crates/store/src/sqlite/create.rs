@@ -43,7 +43,8 @@ pub(super) fn ensure(
     if files.look()? == Presence::Present {
         return Ok(());
     }
-    remove_leftovers(path);
+    // With the turn in hand no other creator is at work.
+    remove_leftovers(path, &|_| true);
     let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
     let made = blank(&temporary, schema, journal).and_then(|()| {
         rename_into_vacancy(&temporary, path).map_err(|error| Error::file(path, &error))
@@ -172,9 +173,9 @@ pub(super) fn versions(connection: &Connection) -> rusqlite::Result<Vec<(String,
     rows.collect()
 }
 
-/// Removes what creators that were killed left behind. Called with the turn in hand, so that no
-/// creator is at work.
-pub(super) fn remove_leftovers(path: &Path) {
+/// Removes what was left beside `path` by those who were making a file there and were killed; the
+/// caller knows which of them cannot be at work any more.
+pub(super) fn remove_leftovers(path: &Path, is_left: &dyn Fn(&Path) -> bool) {
     let Some(name) = path.file_name() else { return };
     let prefix = format!(".{}.", name.to_string_lossy());
     let Ok(entries) = fs::read_dir(directory_of(path)) else { return };
@@ -185,7 +186,7 @@ pub(super) fn remove_leftovers(path: &Path) {
             && [".tmp", ".tmp-wal", ".tmp-shm", ".tmp-journal"]
                 .iter()
                 .any(|ending| found.ends_with(ending));
-        if ours {
+        if ours && is_left(&entry.path()) {
             // A leftover that stays is harmless; the next creator tries again.
             let _ = fs::remove_file(entry.path());
         }

@@ -16,8 +16,9 @@ use crate::fsatomic::{PRIVATE_FILE, remove, rename, temporary_beside, write};
 use crate::location::Journal;
 use crate::{Error, Result};
 
-/// Puts a copy of the database at `source` at `path`. What was there goes to `aside`, unless there
-/// was nothing. Answers where the old data is.
+/// Puts a copy of the database at `source` at `path`. What was there goes to `aside`, or to a
+/// name like it that is free; nothing ever replaces what was put aside. Answers where the data
+/// from before the restore is, if there was any.
 pub(crate) fn replace(
     source: &Path,
     path: &Path,
@@ -26,23 +27,36 @@ pub(crate) fn replace(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Copied, Option<PathBuf>)> {
     let files = Files::new(path);
-    let earlier = match files.look() {
-        Ok(Presence::Absent) => None,
-        Ok(Presence::Present) | Err(Error::Empty { .. } | Error::Damaged { .. }) => {
-            Some(aside.to_owned())
-        }
-        // Goes on where an interrupted one stopped, with the name it had chosen.
-        Err(Error::RestoreInterrupted { aside: chosen, .. }) if !chosen.exists() => Some(chosen),
-        Err(Error::RestoreInterrupted { .. }) => Some(aside.to_owned()),
-        Err(error) => return Err(error),
-    };
+    let found = files.look();
+    match &found {
+        Ok(_)
+        | Err(Error::Empty { .. } | Error::Damaged { .. } | Error::RestoreInterrupted { .. }) => {}
+        Err(error) => return Err(error.clone()),
+    }
     super::refuse_network(path, journal)?;
     let _alone = Users::alone(&files)?;
-    remove_leftovers(path);
+    remove_leftovers(path, &|_| true);
     let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
     let swapped = pour(source, &temporary, journal, progress).and_then(|copied| {
-        swap(&files, &temporary, earlier.as_deref())?;
-        Ok((copied, earlier))
+        let kept = match found {
+            Ok(Presence::Absent) => {
+                rename(&temporary, path).map_err(|error| Error::file(path, &error))?;
+                None
+            }
+            // What the interrupted one had moved belongs together with what it had not.
+            Err(Error::RestoreInterrupted { aside: begun, .. }) => {
+                let done = begun.exists() && path.exists();
+                let to = if done { vacant(aside) } else { begun.clone() };
+                swap(&files, &temporary, &to)?;
+                Some(begun)
+            }
+            _ => {
+                let to = vacant(aside);
+                swap(&files, &temporary, &to)?;
+                Some(to)
+            }
+        };
+        Ok((copied, kept))
     });
     if swapped.is_err() {
         discard(&temporary);
@@ -50,16 +64,29 @@ pub(crate) fn replace(
     swapped
 }
 
-fn swap(files: &Files, new: &Path, aside: Option<&Path>) -> Result<()> {
+/// `wanted`, or the first name like it that nothing has.
+fn vacant(wanted: &Path) -> PathBuf {
+    let names = (2..).map(|number| Files::new(wanted).beside(&format!("-{number}")));
+    std::iter::once(wanted.to_owned())
+        .chain(names)
+        .find(|name| {
+            let files = Files::new(name);
+            [&files.database, &files.wal(), &files.shm(), &files.beside("-journal")]
+                .iter()
+                .all(|path| fs::symlink_metadata(path).is_err())
+        })
+        .unwrap_or_else(|| wanted.to_owned())
+}
+
+fn swap(files: &Files, new: &Path, aside: &Path) -> Result<()> {
     let path = &files.database;
     let failed = |error: std::io::Error| Error::file(path, &error);
-    let Some(aside) = aside else {
-        return rename(new, path).map_err(failed);
-    };
-    fold_in(files);
     let marker = files.restoring();
-    let note = aside.as_os_str().as_encoded_bytes();
-    write(&marker, note, PRIVATE_FILE).map_err(failed)?;
+    if fs::symlink_metadata(&marker).is_err() {
+        fold_in(files);
+        let note = aside.as_os_str().as_encoded_bytes();
+        write(&marker, note, PRIVATE_FILE).map_err(failed)?;
+    }
     let moved = Files::new(aside);
     for (from, to) in [
         (path, &moved.database),

@@ -1,5 +1,6 @@
 //! One suite of properties, run on both engines through the public face.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
 mod events;

@@ -15,7 +15,13 @@ pub(crate) fn a_commit_wakes_listeners_of_its_topic_elsewhere(place: &Place) {
     while tasks.wait(Duration::from_millis(50)) {}
     while other.wait(Duration::from_millis(50)) {}
     thread::scope(|scope| {
-        scope.spawn(|| one.write(|tx| Ok::<_, Error>(tx.wake("tasks"))).unwrap());
+        scope.spawn(|| {
+            one.write(|tx| {
+                tx.wake("tasks");
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        });
         let asked = Instant::now();
         assert!(tasks.wait(Duration::from_secs(60)));
         assert!(asked.elapsed() < SLOW_POLL, "woken, not polled");

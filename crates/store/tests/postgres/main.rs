@@ -1,5 +1,6 @@
 //! What only a server can do: go away, forget to answer, end connections, be slow.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
