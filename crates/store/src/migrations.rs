@@ -6,7 +6,7 @@ use crate::schema::{Component, Migration};
 pub(crate) const STORE: Component = Component { name: "store", migrations: &[GROUND] };
 
 /// Tables whose rows belong to one engine's workings: not copied, not counted.
-pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn"];
+pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn", "engine_commits"];
 
 const GROUND: Migration = Migration::Each {
     both: "CREATE TABLE schema_versions (
@@ -62,6 +62,12 @@ const GROUND: Migration = Migration::Each {
         writer TEXT NOT NULL PRIMARY KEY,
         number INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;",
-    // A table to lock, for transactions that kept losing against others.
-    postgres: "CREATE TABLE engine_turn (nothing BIGINT);",
+    // A table to lock, for transactions that kept losing against others; and a token of each
+    // transaction, by which its commit can be recognised when the answer was lost.
+    postgres: "CREATE TABLE engine_turn (nothing BIGINT);
+    CREATE TABLE engine_commits (
+        token TEXT COLLATE \"C\" NOT NULL PRIMARY KEY,
+        at BIGINT NOT NULL
+    );
+    CREATE INDEX engine_commits_at ON engine_commits (at);",
 };

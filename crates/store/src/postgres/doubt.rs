@@ -1,4 +1,9 @@
 //! A COMMIT whose answer was lost: the server is asked what became of it.
+//!
+//! The server knows the state of a transaction by its number (`pg_xact_status`). After a crash of
+//! the server that is not enough: a number that never reached its log is given out again, and the
+//! answer would be about somebody else. So every transaction also leaves a token of its own, and
+//! is taken for committed only when the token is there.
 
 use std::time::Duration;
 
@@ -17,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) struct Doubt {
     /// The server's number of the transaction.
     pub(super) transaction: String,
+    /// What the transaction wrote into `engine_commits`.
+    pub(super) token: String,
     /// The server's process that ran it, and the name of its connection.
     pub(super) backend: i32,
     pub(super) name: String,
@@ -58,9 +65,18 @@ fn ask(pool: &Pool, doubt: &Doubt, deadline: Deadline) -> Result<Option<Fate>> {
         .transaction
         .parse()
         .map_err(|_| Error::Statement(format!("\"{}\" is no transaction", doubt.transaction)))?;
-    let status = text(wire, &format!("SELECT pg_xact_status('{number}'::xid8)"))?;
+    // A number that the server has not given out (yet, or again) was lost with a crash.
+    let status = text(
+        wire,
+        &format!(
+            "SELECT CASE WHEN '{number}'::xid8 >= pg_snapshot_xmax(pg_current_snapshot())
+             THEN 'aborted' ELSE pg_xact_status('{number}'::xid8) END"
+        ),
+    )?;
     let fate = match status.as_deref() {
-        Some("committed") => Some(Fate::Committed),
+        Some("committed") => {
+            Some(if is_there(wire, &doubt.token)? { Fate::Committed } else { Fate::Aborted })
+        }
         Some("aborted") => Some(Fate::Aborted),
         Some(_) => {
             // Its process may wait for a COMMIT that is still on its way: end it, so that the
@@ -83,6 +99,21 @@ fn ask(pool: &Pool, doubt: &Doubt, deadline: Deadline) -> Result<Option<Fate>> {
     };
     loan.give_back();
     Ok(fate)
+}
+
+fn is_there(wire: &Wire, token: &str) -> Result<bool> {
+    let sql = format!("SELECT token FROM engine_commits WHERE token = {}", literal(token));
+    Ok(text(wire, &sql)?.is_some())
+}
+
+/// Removes tokens that nobody can be in doubt about any more. Outside of serialisable transactions,
+/// with which it therefore never clashes.
+pub(super) fn forget_old_tokens(wire: &Wire) -> Result<()> {
+    let sql = format!(
+        "DELETE FROM engine_commits WHERE at < CAST(extract(epoch FROM now()) AS BIGINT) - {}",
+        PATIENCE.as_secs() * 30
+    );
+    text(wire, &sql).map(drop)
 }
 
 fn text(wire: &Wire, sql: &str) -> Result<Option<String>> {

@@ -17,6 +17,7 @@ mod swap;
 mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,10 +28,10 @@ use url::Url;
 pub(crate) use copy::PostgresCopy;
 pub(crate) use swap::Swap;
 
-use doubt::{Doubt, Fate, resolve};
+use doubt::{Doubt, Fate, forget_old_tokens, resolve};
 use failure::Fault;
 use listen::notification;
-use pool::Pool;
+use pool::{Loan, Pool};
 use server::Server;
 use session::{PostgresSession, Setback};
 use wire::{Wire, answer};
@@ -42,10 +43,13 @@ use crate::panic_text::panic_text;
 use crate::schema::Schema;
 use crate::store::{Limits, Options};
 use crate::tx::{Job, ReadTx, WriteTx};
-use crate::{Error, Result};
+use crate::{Error, Id, Result};
 
 /// After so many losses a transaction takes the turn, which serialises it with its like.
 const LOSSES_BEFORE_TURN: u32 = 3;
+
+/// How many commits there are between two removals of old tokens.
+const COMMITS_BETWEEN_SWEEPS: u64 = 1000;
 
 /// What upkeep may take.
 const UNLIMITED: Duration = Duration::from_secs(3600);
@@ -58,6 +62,7 @@ pub(crate) struct Postgres {
     clock: Arc<dyn Clock>,
     hub: Arc<Hub>,
     hears: Mutex<bool>,
+    commits: AtomicU64,
     /// Last, so that connections are closed before it goes; given up in `drop`.
     runtime: Option<Runtime>,
 }
@@ -83,6 +88,7 @@ impl Postgres {
             clock: options.clock.clone(),
             hub,
             hears: Mutex::new(false),
+            commits: AtomicU64::new(0),
             runtime: Some(runtime),
         };
         let place = format!("{} (schema {schema})", postgres.pool.server.address);
@@ -97,7 +103,7 @@ impl Postgres {
             let mut loan = self.pool.take(deadline)?;
             let setback = match self.attempt(loan.wire()?, job, losses >= LOSSES_BEFORE_TURN) {
                 Attempt::Over(answer) => {
-                    loan.give_back();
+                    self.sometimes_forget_tokens(loan);
                     return answer;
                 }
                 Attempt::Again(Setback::Lost) => {
@@ -180,10 +186,13 @@ impl Postgres {
     fn attempt(&self, wire: &mut Wire, job: &mut Job<'_>, in_turn: bool) -> Attempt {
         let limit = self.limits.write;
         let turn = if in_turn { "LOCK TABLE engine_turn IN EXCLUSIVE MODE;" } else { "" };
+        let token = Id::new().to_string();
         let begin = format!(
             "BEGIN ISOLATION LEVEL SERIALIZABLE; {turn}
              SELECT '', pg_current_xact_id()::text UNION ALL
-             SELECT component, version::text FROM schema_versions"
+             SELECT component, version::text FROM schema_versions;
+             INSERT INTO engine_commits (token, at)
+             VALUES ('{token}', CAST(extract(epoch FROM now()) AS BIGINT))"
         );
         let rows = match wire.simple(limit, &begin) {
             Ok(rows) => rows,
@@ -229,6 +238,7 @@ impl Postgres {
             Ok(_) => Attempt::Over(Ok(())),
             Err(Fault::Broken(reason)) => Attempt::InDoubt(Doubt {
                 transaction,
+                token,
                 backend: wire.backend,
                 name: wire.name.clone(),
                 reason,
@@ -270,6 +280,16 @@ impl Postgres {
         }
         let answer = verdict.map_err(|panic| Error::Panicked(panic_text(panic.as_ref())));
         over(rolled_back(wire, limit, answer))
+    }
+
+    /// Gives the connection back; after every so many commits it removes old tokens first.
+    fn sometimes_forget_tokens(&self, mut loan: Loan<'_>) {
+        let due = self.commits.fetch_add(1, Ordering::Relaxed) % COMMITS_BETWEEN_SWEEPS == 0;
+        let swept = if due { loan.wire().and_then(|wire| forget_old_tokens(wire)) } else { Ok(()) };
+        match swept {
+            Ok(()) => loan.give_back(),
+            Err(error) => tracing::warn!(%error, "old commit tokens were not removed"),
+        }
     }
 
     /// Waits a little before the next attempt, or gives up.

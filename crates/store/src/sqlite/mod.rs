@@ -47,7 +47,7 @@ use crate::{Error, Result};
 pub(crate) struct Sqlite {
     // Dropped in this order: connections first, then the thread that has one, then the locks.
     writer: Writer,
-    readers: Readers,
+    readers: Arc<Readers>,
     checkpointer: Arc<Checkpointer>,
     wake: Arc<Wake>,
     files: Files,
@@ -78,6 +78,7 @@ impl Sqlite {
         let first = Link::open(path, Role::Reader)?;
         let checkpointer = Arc::new(Checkpointer::new(path.to_owned(), turnstile.clone()));
         let wake = Arc::new(Wake::new(&files, hub));
+        let readers = Arc::new(Readers::new(files.clone(), options.limits, first));
         let writer = Writer::new(Setting {
             files: files.clone(),
             schema: options.schema.clone(),
@@ -85,9 +86,9 @@ impl Sqlite {
             limits: options.limits,
             turnstile,
             checkpointer: checkpointer.clone(),
+            readers: readers.clone(),
             wake: wake.clone(),
         });
-        let readers = Readers::new(files.clone(), options.limits, first);
         Ok(Self { writer, readers, checkpointer, wake, files, _users: users })
     }
 

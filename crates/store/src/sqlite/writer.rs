@@ -12,6 +12,7 @@ use super::failure::{certainly_not_committed, described};
 use super::files::{Files, Presence};
 use super::ledger::{Settled, settle};
 use super::queue::{Queue, Ticket};
+use super::readers::Readers;
 use super::turnstile::Turnstile;
 use super::wake::Wake;
 use crate::clock::{Clock, Deadline};
@@ -38,6 +39,7 @@ struct Core {
     limits: Limits,
     turnstile: Arc<Turnstile>,
     checkpointer: Arc<Checkpointer>,
+    readers: Arc<Readers>,
     wake: Arc<Wake>,
     name: String,
     number: i64,
@@ -70,6 +72,7 @@ pub(super) struct Setting {
     pub(super) limits: Limits,
     pub(super) turnstile: Arc<Turnstile>,
     pub(super) checkpointer: Arc<Checkpointer>,
+    pub(super) readers: Arc<Readers>,
     pub(super) wake: Arc<Wake>,
 }
 
@@ -77,7 +80,8 @@ impl Writer {
     pub(super) fn new(setting: Setting) -> Self {
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
         let instance = INSTANCES.fetch_add(1, Ordering::Relaxed);
-        let Setting { files, schema, clock, limits, turnstile, checkpointer, wake } = setting;
+        let Setting { files, schema, clock, limits, turnstile, checkpointer, readers, wake } =
+            setting;
         let core = Core {
             files,
             schema,
@@ -85,6 +89,7 @@ impl Writer {
             limits,
             turnstile,
             checkpointer,
+            readers,
             wake,
             name: format!("{}#{instance}", ProcessIdentity::current()),
             number: 0,
@@ -191,6 +196,9 @@ impl Core {
             return Attempt::Failed(reason);
         }
         tracing::warn!(%error, "a commit failed; asking the store what became of it");
+        // Locks that a failed call left behind go only with the last connection.
+        self.readers.close();
+        self.checkpointer.close();
         let number = self.number;
         self.number += 1;
         match settle(&self.files.database, &self.name, number) {
