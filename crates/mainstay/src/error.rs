@@ -72,7 +72,7 @@ impl From<mainstay_store::Error> for Error {
         use mainstay_store::Error as Store;
         let kind = match &error {
             Store::BadAddress(_) | Store::Refused { .. } => Kind::Configuration,
-            Store::InUse { .. } => Kind::InUse,
+            Store::InUse { .. } | Store::Locked { .. } => Kind::InUse,
             _ => Kind::Failed,
         };
         if let Store::Unreadable { path, .. } = &error

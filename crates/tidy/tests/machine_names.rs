@@ -33,7 +33,8 @@ fn named(files: &[File]) -> Vec<String> {
 /// Whether an absolute path with a name below `home` begins somewhere in the line.
 fn holds_path(line: &str, home: &str) -> bool {
     line.match_indices(home).any(|(at, _)| {
-        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '~' | '}' | ']');
+        let goes_on =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '~' | '}' | ']');
         let before = line[..at].chars().next_back();
         let after = line[at + home.len()..].chars().next();
         !before.is_some_and(goes_on) && after.is_some_and(|c| c.is_alphanumeric() || c == '.')

@@ -9,6 +9,7 @@ mod create;
 mod examine;
 mod failure;
 mod files;
+mod gate;
 mod ledger;
 mod queue;
 mod readers;

@@ -8,22 +8,16 @@
 //! *keep* its turn for a moment and write again without queueing: at most [`QUANTUM`] in all, and
 //! not when it has nothing to write. With nobody waiting the turn is let go after every batch.
 //!
-//! The truth of each lock is an advisory lock on a side file, which the kernel frees when its
-//! holder dies. A word of shared memory beside it only tells waiters when to look again, so that
-//! nobody polls: if a wake-up is lost with its sender, a waiter looks again after a while.
+//! Each of the two is a [`Gate`]: a lock that the kernel frees when its holder dies.
 
-#![allow(unsafe_code, reason = "maps the shared words")]
-
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::files::Files;
+use super::gate::Gate;
 use crate::clock::{Deadline, uptime};
-use crate::fsatomic::{open_side_file, private_directory};
+use crate::fsatomic::private_directory;
 use crate::held::held;
 use crate::{Error, Result};
 
@@ -39,9 +33,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The same for those in the queue behind it. Longer than a turn, because who looks again loses
 /// its place.
 const LOOK_AGAIN_IN_QUEUE: Duration = Duration::from_millis(200);
-
-/// One page: what is mapped, and a size that is really allocated on every file system.
-const MAPPED_BYTES: usize = 4096;
 
 /// The two gates of a store.
 #[derive(Debug)]
@@ -74,13 +65,6 @@ enum Hold {
     Kept(Duration, Duration),
     /// The store was closed.
     Closed,
-}
-
-#[derive(Debug)]
-struct Gate {
-    lock: File,
-    shared: Shared,
-    look_again: Duration,
 }
 
 impl Turnstile {
@@ -249,135 +233,6 @@ impl Drop for Turn<'_> {
         if let Err(error) = self.0.leave() {
             tracing::error!(%error, "the turn could not be given back");
         }
-    }
-}
-
-impl Gate {
-    fn open(path: &Path, look_again: Duration) -> Result<Self> {
-        let failed = |error: std::io::Error| Error::file(path, &error);
-        let lock = open_side_file(path).map_err(failed)?;
-        if lock.metadata().map_err(failed)?.len() != MAPPED_BYTES as u64 {
-            // Written, not only extended: touching a hole on a full disk would be a fatal signal.
-            lock.write_all_at(&[0; MAPPED_BYTES], 0).map_err(failed)?;
-            lock.sync_all().map_err(failed)?;
-        }
-        let shared = Shared::map(&lock).map_err(failed)?;
-        Ok(Self { lock, shared, look_again })
-    }
-
-    /// Takes the lock, or answers `false` when the deadline has passed.
-    fn take(&self, deadline: Deadline) -> Result<bool> {
-        loop {
-            // Read before the attempt: a release in between changes it, and the wait returns.
-            let seen = self.shared.releases().load(Ordering::Acquire);
-            match self.lock.try_lock() {
-                Ok(()) => {
-                    self.shared.holder().store(std::process::id(), Ordering::Relaxed);
-                    return Ok(true);
-                }
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => {
-                    return Err(Error::Io(format!("a lock beside the store failed: {error}")));
-                }
-            }
-            let left = deadline.left();
-            if left.is_zero() {
-                return Ok(false);
-            }
-            let queue = self.shared.waiting();
-            queue.fetch_add(1, Ordering::Relaxed);
-            self.shared.wait(seen, left.min(self.look_again));
-            // Not below zero, where it may have been set meanwhile.
-            let _ = queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                Some(count.saturating_sub(1))
-            });
-        }
-    }
-
-    fn give(&self) -> Result<()> {
-        // Once more after a passing failure: a lock that stays would keep everybody out.
-        let unlocked = self.lock.unlock().or_else(|_| self.lock.unlock());
-        unlocked.map_err(|error| Error::Io(format!("a lock beside the store failed: {error}")))?;
-        self.shared.releases().fetch_add(1, Ordering::Release);
-        self.shared.wake_one();
-        Ok(())
-    }
-}
-
-/// Words shared by all processes: how often the lock was released, who has it, how many wait for
-/// it, and how much of the write-ahead log was copied.
-#[derive(Debug)]
-struct Shared(std::ptr::NonNull<[AtomicU32; 4]>);
-
-// SAFETY: the words are atomics in a mapping that lives as long as this value.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn map(file: &File) -> std::io::Result<Self> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap};
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice; the file is at least as
-        // long, and nothing but atomics is read from or written to it.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), MAPPED_BYTES, access, MapFlags::SHARED, file, 0)? };
-        std::ptr::NonNull::new(address.cast())
-            .map(Self)
-            .ok_or_else(|| std::io::Error::other("the kernel mapped nothing"))
-    }
-
-    fn words(&self) -> &[AtomicU32; 4] {
-        // SAFETY: the mapping is page-aligned, longer than four words, and lives until drop.
-        unsafe { self.0.as_ref() }
-    }
-
-    fn releases(&self) -> &AtomicU32 {
-        &self.words()[0]
-    }
-
-    fn holder(&self) -> &AtomicU32 {
-        &self.words()[1]
-    }
-
-    fn waiting(&self) -> &AtomicU32 {
-        &self.words()[2]
-    }
-
-    fn copied(&self) -> &AtomicU32 {
-        &self.words()[3]
-    }
-
-    /// Waits for a release after `seen`; `false` when there was none in time.
-    #[cfg(target_os = "linux")]
-    fn wait(&self, seen: u32, patience: Duration) -> bool {
-        use rustix::thread::futex;
-        let patience = futex::Timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
-        let woken = futex::wait(self.releases(), futex::Flags::empty(), seen, Some(&patience));
-        woken != Err(rustix::io::Errno::TIMEDOUT)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn wake_one(&self) {
-        use rustix::thread::futex;
-        // Fails for no valid address.
-        let _ = futex::wake(self.releases(), futex::Flags::empty(), 1);
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn wait(&self, seen: u32, patience: Duration) -> bool {
-        std::thread::sleep(patience.min(Duration::from_millis(1)));
-        self.releases().load(Ordering::Acquire) != seen
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn wake_one(&self) {}
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: made by `map` with this length, and never used after this.
-        let _ = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), MAPPED_BYTES) };
     }
 }
 
