@@ -115,6 +115,9 @@ pub enum Error {
         /// The engine's own words.
         detail: String,
     },
+    /// A closure of a write began another write: a defect of the program.
+    #[error("a transaction cannot begin another one")]
+    Nested,
     /// The closure panicked; its changes were rolled back.
     #[error("the transaction panicked and was rolled back: {0}")]
     Panicked(String),
@@ -259,6 +262,7 @@ impl Error {
                     .to_owned()
             }
             Error::Constraint { .. }
+            | Error::Nested
             | Error::Panicked(_)
             | Error::Unstorable(_)
             | Error::TooLarge { .. }

@@ -1,5 +1,6 @@
 //! The store's face.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -132,8 +133,12 @@ impl Store {
         T: Send,
         E: From<Error> + Send,
     {
+        if INSIDE.get() {
+            return Err(Error::Nested.into());
+        }
         let mut result = None;
         let mut job = |tx: &mut WriteTx<'_>| {
+            let _inside = Inside::enter();
             let outcome = closure(tx);
             let keep = outcome.is_ok();
             result = Some(outcome);
@@ -193,6 +198,28 @@ impl Store {
     /// Where the store is.
     pub fn location(&self) -> &Location {
         &self.inner.location
+    }
+}
+
+thread_local! {
+    /// Whether this thread is running the closure of a write. One that began another write would
+    /// wait for itself.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks this thread while a closure runs, also when it panics.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Self {
+        INSIDE.set(true);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
     }
 }
 

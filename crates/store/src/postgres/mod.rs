@@ -284,7 +284,8 @@ impl Postgres {
 
     /// Gives the connection back; after every so many commits it removes old tokens first.
     fn sometimes_forget_tokens(&self, mut loan: Loan<'_>) {
-        let due = self.commits.fetch_add(1, Ordering::Relaxed) % COMMITS_BETWEEN_SWEEPS == 0;
+        let due =
+            self.commits.fetch_add(1, Ordering::Relaxed).is_multiple_of(COMMITS_BETWEEN_SWEEPS);
         let swept = if due { loan.wire().and_then(|wire| forget_old_tokens(wire)) } else { Ok(()) };
         match swept {
             Ok(()) => loan.give_back(),

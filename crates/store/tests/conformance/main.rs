@@ -33,6 +33,7 @@ on_both_engines! {
     transactions::what_was_written_is_read_by_every_handle,
     transactions::a_failed_closure_leaves_nothing_and_its_neighbours_stay,
     transactions::a_panic_is_rolled_back_and_told_to_its_caller,
+    transactions::a_write_inside_a_write_is_refused_and_does_not_hang,
     transactions::a_failed_statement_dooms_its_transaction,
     transactions::a_constraint_says_no_in_words,
     transactions::values_come_back_as_they_went,

@@ -74,6 +74,17 @@ pub(crate) fn a_panic_is_rolled_back_and_told_to_its_caller(place: &Place) {
     assert_eq!(get(&store, "a"), Some(2));
 }
 
+pub(crate) fn a_write_inside_a_write_is_refused_and_does_not_hang(place: &Place) {
+    let store = place.open();
+    let inner = store.write(|tx| {
+        put(tx, "outer", 1)?;
+        store.write(|tx| put(tx, "inner", 1))
+    });
+    assert!(matches!(inner, Err(Error::Nested)), "{inner:?}");
+    assert_eq!((get(&store, "outer"), get(&store, "inner")), (None, None));
+    store.write(|tx| put(tx, "after", 1)).unwrap();
+}
+
 pub(crate) fn a_failed_statement_dooms_its_transaction(place: &Place) {
     let store = place.open();
     let outcome = store.write(|tx| {
