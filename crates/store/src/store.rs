@@ -158,30 +158,32 @@ impl Store {
     /// Runs `closure` on one consistent moment of the store. It may run more than once.
     pub fn read<T, E: From<Error>>(
         &self,
-        mut closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
+        closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut result = None;
-        let mut job = |tx: &mut ReadTx<'_>| result = Some(closure(tx));
-        let now = self.inner.clock.wall_millis();
-        match &self.inner.engine {
-            Engine::Sqlite(sqlite) => sqlite.read(now, &mut job)?,
-            Engine::Postgres(postgres) => postgres.read(now, &mut job)?,
-        }
-        result.unwrap_or_else(|| Err(never_ran().into()))
+        self.read_by(closure, |now, job| match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.read(now, job),
+            Engine::Postgres(postgres) => postgres.read(now, job),
+        })
     }
 
     /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep.
     pub(crate) fn read_unlimited<T, E: From<Error>>(
         &self,
+        closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.read_by(closure, |now, job| match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.read_unlimited(now, job),
+            Engine::Postgres(postgres) => postgres.read_unlimited(now, job),
+        })
+    }
+
+    fn read_by<T, E: From<Error>>(
+        &self,
         mut closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
+        run: impl FnOnce(i64, &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()>,
     ) -> Result<T, E> {
         let mut result = None;
-        let mut job = |tx: &mut ReadTx<'_>| result = Some(closure(tx));
-        let now = self.inner.clock.wall_millis();
-        match &self.inner.engine {
-            Engine::Sqlite(sqlite) => sqlite.read_unlimited(now, &mut job)?,
-            Engine::Postgres(postgres) => postgres.read_unlimited(now, &mut job)?,
-        }
+        run(self.inner.clock.wall_millis(), &mut |tx| result = Some(closure(tx)))?;
         result.unwrap_or_else(|| Err(never_ran().into()))
     }
 
