@@ -20,6 +20,9 @@ const PASSIVE_FRAMES: u32 = 1000;
 /// How long nothing was written before the log is emptied.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// How long emptying the log waits for readers; writers wait with it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 pub(super) struct Checkpointer {
     work: Arc<Work>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -115,7 +118,7 @@ fn keep_small(work: &Weak<Work>) {
             None => Link::open(&work.database, Role::Writer),
         };
         match outcome {
-            Ok(open) => match open.integer(&format!("PRAGMA wal_checkpoint({mode})")) {
+            Ok(open) => match open.checkpoint(mode, PATIENCE) {
                 Ok(_) => link = Some(open),
                 Err(error) => tracing::error!(%error, mode, "a checkpoint failed"),
             },

@@ -128,6 +128,15 @@ impl Link {
         read_on(&self.connection, path, now, job)
     }
 
+    /// Copies the write-ahead log into the database, in one of SQLite's modes, waiting at most
+    /// `patience` for others. Answers whether it was done.
+    pub(super) fn checkpoint(&self, mode: &str, patience: Duration) -> rusqlite::Result<bool> {
+        self.connection.busy_timeout(patience)?;
+        let busy = self.integer(&format!("PRAGMA wal_checkpoint({mode})"));
+        self.connection.busy_timeout(BUSY_PATIENCE)?;
+        Ok(busy? == 0)
+    }
+
     /// The journal mode the file has.
     pub(super) fn journal(&self, path: &Path) -> Result<Journal> {
         let mode: String = self

@@ -102,9 +102,10 @@ fn made_durable(link: &Link, path: &Path) -> rusqlite::Result<Settled> {
     if matches!(link.journal(path), Ok(Journal::Rollback)) {
         return Ok(Settled::Committed);
     }
-    let busy = link.integer("PRAGMA wal_checkpoint(FULL)")?;
-    Ok(match busy {
-        0 => Settled::Committed,
-        _ => Settled::Unknown("a reader kept the write-ahead log from being written out".into()),
+    Ok(match link.checkpoint("FULL", PATIENCE)? {
+        true => Settled::Committed,
+        false => {
+            Settled::Unknown("a reader kept the write-ahead log from being written out".into())
+        }
     })
 }

@@ -107,6 +107,6 @@ fn swap(files: &Files, new: &Path, aside: &Path) -> Result<()> {
 fn fold_in(files: &Files) {
     if let Ok(link) = Link::open(&files.database, Role::Writer) {
         // Where it fails, the log is moved along.
-        let _ = link.integer("PRAGMA wal_checkpoint(TRUNCATE)");
+        let _ = link.checkpoint("TRUNCATE", std::time::Duration::ZERO);
     }
 }

@@ -26,6 +26,13 @@ use crate::{Error, Result};
 /// Above this many frames (10 MiB) the writer itself makes the write-ahead log start over.
 const RESTART_FRAMES: u32 = 2500;
 
+/// How long writers wait for readers when the log should start over. Reads are short; a backup is
+/// not, and the log grows while one runs.
+const PATIENCE_WITH_READERS: Duration = Duration::from_millis(250);
+
+/// How long they then do not wait again.
+const STUCK_MILLIS: i64 = 1000;
+
 pub(super) struct Writer {
     queue: Queue,
     core: Mutex<Core>,
@@ -44,8 +51,8 @@ struct Core {
     name: String,
     number: i64,
     open: Option<Open>,
-    /// The frames at which the last attempt to start over was in vain.
-    stuck_at: u32,
+    /// Until this uptime the log is not made to start over: the last attempt was in vain.
+    stuck_until: i64,
 }
 
 /// The writing connection and what it was opened on.
@@ -94,7 +101,7 @@ impl Writer {
             name: format!("{}#{instance}", ProcessIdentity::current()),
             number: 0,
             open: None,
-            stuck_at: 0,
+            stuck_until: i64::MIN,
         };
         Self { queue: Queue::default(), core: Mutex::new(core) }
     }
@@ -131,7 +138,7 @@ impl Core {
                     } else {
                         // The callers need not wait for what is only upkeep.
                         answer(&left, ready.answers);
-                        self.start_over(frames);
+                        self.start_over();
                         drop(turn);
                     }
                     break;
@@ -260,19 +267,19 @@ impl Core {
         self.open.as_ref().map_or(0, |open| open.frames.load(Ordering::Relaxed))
     }
 
-    /// Makes the write-ahead log start over, waiting for readers to let go of it.
-    fn start_over(&mut self, frames: u32) {
-        if (self.stuck_at..self.stuck_at + RESTART_FRAMES / 4).contains(&frames) {
+    /// Makes the write-ahead log start over, waiting a moment for readers to let go of it.
+    fn start_over(&mut self) {
+        let now = self.clock.uptime_millis();
+        if now < self.stuck_until {
             return;
         }
-        self.stuck_at = 0;
         let Some(open) = &self.open else { return };
         open.link.limit(None);
-        match open.link.integer("PRAGMA wal_checkpoint(RESTART)") {
-            Ok(0) => open.frames.store(0, Ordering::Relaxed),
-            Ok(_) => {
-                self.stuck_at = frames;
-                tracing::warn!(frames, "a long read keeps the write-ahead log from starting over");
+        match open.link.checkpoint("RESTART", PATIENCE_WITH_READERS) {
+            Ok(true) => open.frames.store(0, Ordering::Relaxed),
+            Ok(false) => {
+                self.stuck_until = now + STUCK_MILLIS;
+                tracing::warn!("a long read keeps the write-ahead log from starting over");
             }
             Err(error) => {
                 tracing::error!(%error, "the write-ahead log could not be written out");

@@ -14,6 +14,14 @@ fn script(directory: &std::path::Path) -> Command {
     steady_writer(directory, "w", 8, &["reopen=5"])
 }
 
+/// Migrates a store that was made without the writer's tables, then writes.
+fn migrating_script(directory: &std::path::Path) -> Command {
+    let location = mainstay_store::Location::file(store_in(directory));
+    let schema = mainstay_store::Schema::default();
+    drop(mainstay_store::Store::open(&location, mainstay_store::Options::new(schema)).unwrap());
+    steady_writer(directory, "w", 2, &[])
+}
+
 /// The same with blobs, so that the log is copied by the checkpointer and starts over.
 fn long_script(directory: &std::path::Path) -> Command {
     steady_writer(directory, "w", 5, &["blob=2600000"])
@@ -28,6 +36,18 @@ fn slow_sigkill_at_every_call_loses_nothing_acknowledged() {
     let swept = Sweep::of(Mode::Kill).run(script, nothing_acknowledged_is_lost);
     println!("killed at {} of {} calls", swept.struck, swept.points);
     assert!(swept.struck > 200, "{swept:?}");
+}
+
+#[test]
+fn sigkill_at_every_call_of_a_migration_leaves_the_old_schema_or_the_new_one() {
+    let swept = Sweep::of(Mode::Kill).run(migrating_script, |outcome| {
+        nothing_acknowledged_is_lost(outcome);
+        // Whoever comes next finishes it.
+        let status = steady_writer(outcome.directory, "next", 1, &[]).status().unwrap();
+        assert!(status.success());
+    });
+    println!("killed at {} of {} calls", swept.struck, swept.points);
+    assert!(swept.struck > 50, "{swept:?}");
 }
 
 #[test]
