@@ -94,10 +94,17 @@ pub enum Error {
         /// Who has it.
         holder: String,
     },
-    /// SQLite's own locks are taken, by a program that does not take turns, or are in disorder
-    /// after a failing system call.
+    /// SQLite's own locks are taken by a program that does not take turns.
     #[error("the store {} is locked by another program: {detail}", .path.display())]
     Locked {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's own words.
+        detail: String,
+    },
+    /// SQLite's own locks are in disorder after a failing system call.
+    #[error("the locks of the store {} fail: {detail}", .path.display())]
+    LocksFail {
         /// The file.
         path: PathBuf,
         /// SQLite's own words.
@@ -237,7 +244,7 @@ impl Error {
             }
             Error::InUse { .. } => "Wait for it, or stop that process, then try again.".to_owned(),
             Error::LeaseLost { .. } => "Another process goes on with this work.".to_owned(),
-            Error::OutcomeUnknown(_) | Error::Io(_) => {
+            Error::OutcomeUnknown(_) | Error::Io(_) | Error::LocksFail { .. } => {
                 "Look at the disk with `mainstay doctor`, then try again.".to_owned()
             }
             Error::Full(_) => {

@@ -26,18 +26,17 @@ pub(super) fn spoils(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether locks are taken or in disorder.
-fn is_locking(extended_code: i32) -> bool {
-    let primary = extended_code & 0xff;
-    matches!(primary, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL)
-        || matches!(
-            extended_code,
-            ffi::SQLITE_IOERR_LOCK
-                | ffi::SQLITE_IOERR_UNLOCK
-                | ffi::SQLITE_IOERR_RDLOCK
-                | ffi::SQLITE_IOERR_CHECKRESERVEDLOCK
-                | ffi::SQLITE_IOERR_SHMLOCK
-        )
+/// Whether a call that takes or frees a lock failed.
+fn is_of_locking(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        ffi::SQLITE_PROTOCOL
+            | ffi::SQLITE_IOERR_LOCK
+            | ffi::SQLITE_IOERR_UNLOCK
+            | ffi::SQLITE_IOERR_RDLOCK
+            | ffi::SQLITE_IOERR_CHECKRESERVEDLOCK
+            | ffi::SQLITE_IOERR_SHMLOCK
+    )
 }
 
 /// Whether trying again may help without anybody doing anything.
@@ -78,7 +77,8 @@ pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -
             detail: format!("it or its directory is read-only: {detail}"),
         },
         ErrorCode::DiskFull => Error::Full(format!("{place}: {detail}")),
-        _ if is_locking(code.extended_code) => Error::Locked { path, detail },
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Locked { path, detail },
+        _ if is_of_locking(code.extended_code) => Error::LocksFail { path, detail },
         ErrorCode::SystemIoFailure => Error::Io(format!("{place}: {detail}")),
         ErrorCode::ConstraintViolation => Error::Constraint { detail },
         ErrorCode::OperationInterrupted => {

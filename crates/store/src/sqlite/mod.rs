@@ -105,7 +105,7 @@ impl Sqlite {
     /// leaves a lock that this process holds against itself, until its last connection is closed.
     fn unlocked(&self, mut work: impl FnMut() -> Result<()>) -> Result<()> {
         match work() {
-            Err(Error::Locked { detail, .. }) => {
+            Err(Error::Locked { detail, .. } | Error::LocksFail { detail, .. }) => {
                 tracing::warn!(detail, "the store's locks are taken; opening it anew");
                 self.writer.close();
                 self.readers.close();
