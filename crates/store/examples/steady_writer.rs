@@ -9,6 +9,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_store::{
@@ -30,9 +31,10 @@ const STEADY: Component = Component {
 /// How often a failed step is tried again when `retry` is given.
 const TRIES: u32 = 40;
 
+#[derive(Clone)]
 struct Script {
     store: Location,
-    acks: File,
+    acks: Arc<File>,
     writer: String,
     last: i64,
     tries: u32,
@@ -52,22 +54,47 @@ fn main() {
     };
     let script = Script {
         store: store.parse().expect("a store"),
-        acks: OpenOptions::new().append(true).create(true).open(acks).expect("the acks file"),
+        acks: Arc::new(
+            OpenOptions::new().append(true).create(true).open(acks).expect("the acks file"),
+        ),
         writer: writer.clone(),
         last: last.parse().expect("a number"),
         tries: if rest.iter().any(|option| option == "retry") { TRIES } else { 1 },
         reopen: number("reopen"),
         blob: usize::try_from(number("blob")).expect("a size"),
     };
-    if let Err(error) = script.run() {
+    let outcome = match number("threads") {
+        0 => script.run(None),
+        threads => side_by_side(&script, threads),
+    };
+    if let Err(error) = outcome {
         eprintln!("gave up: {error}");
         std::process::exit(1);
     }
 }
 
+/// Several writers on one handle, so that one commit carries the writes of many.
+fn side_by_side(script: &Script, threads: i64) -> Result<()> {
+    let store = script.again(|| script.open())?;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|thread| {
+                let script =
+                    Script { writer: format!("{}{thread}", script.writer), ..script.clone() };
+                let store = store.clone();
+                scope.spawn(move || script.run(Some(store)))
+            })
+            .collect();
+        running.into_iter().try_for_each(|one| one.join().expect("a writer does not panic"))
+    })
+}
+
 impl Script {
-    fn run(&self) -> Result<()> {
-        let mut store = self.again(|| self.open())?;
+    fn run(&self, shared: Option<Store>) -> Result<()> {
+        let mut store = match shared {
+            Some(store) => store,
+            None => self.again(|| self.open())?,
+        };
         // A restarted writer goes on after what is there.
         let done = self.again(|| {
             store.read(|tx| {
@@ -81,7 +108,8 @@ impl Script {
                 store = self.again(|| self.open())?;
             }
             self.again(|| self.write(&store, number))?;
-            (&self.acks)
+            self.acks
+                .as_ref()
                 .write_all(format!("{} {number}\n", self.writer).as_bytes())
                 .expect("the acks file takes a line");
         }

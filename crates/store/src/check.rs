@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::blobs::BlobHash;
 use crate::store::Engine;
-use crate::tables::Fingerprint;
+use crate::tables::{Fingerprint, Table};
 use crate::{ReadTx, Result, Store, params};
 
 /// How thorough a check is.
@@ -38,7 +38,7 @@ impl ReadTx<'_> {
             for table in self.tables()? {
                 // Reads every byte of every row, which an index scan for a count does not.
                 let mut fingerprint = Fingerprint::default();
-                self.for_each(&table.select(), params![], |row| {
+                self.for_each_row(&table, |row| {
                     fingerprint.add(row).map(|()| ControlFlow::Continue(()))
                 })?;
             }
@@ -69,8 +69,10 @@ impl ReadTx<'_> {
     }
 
     fn check_blobs(&mut self) -> Result<Vec<String>> {
+        let columns = ["hash", "size", "body"].map(str::to_owned).to_vec();
+        let blobs = Table { name: "blobs".to_owned(), columns };
         let mut problems = Vec::new();
-        self.for_each("SELECT hash, size, body FROM blobs", params![], |row| {
+        self.for_each_row(&blobs, |row| {
             let (hash, size, body): (String, i64, Vec<u8>) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             if BlobHash::of(&body).as_str() != hash || i64::try_from(body.len()) != Ok(size) {

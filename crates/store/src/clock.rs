@@ -25,7 +25,7 @@ impl Clock for SystemClock {
     }
 
     fn uptime_millis(&self) -> i64 {
-        i64::try_from(uptime().as_millis()).unwrap_or(i64::MAX)
+        uptime_millis()
     }
 }
 
@@ -48,6 +48,16 @@ pub(crate) fn uptime() -> Duration {
     let clock = rustix::time::ClockId::Monotonic;
     let now = rustix::time::clock_gettime(clock);
     Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// A duration in milliseconds, short enough to be added to or taken from any time.
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// Milliseconds since boot.
+pub(crate) fn uptime_millis() -> i64 {
+    millis(uptime())
 }
 
 /// A point in uptime until which something may take.

@@ -13,8 +13,9 @@ use crate::store::Options;
 use crate::tables::{Fingerprint, Table};
 use crate::{Error, ReadTx, Result, Store, Value, params};
 
-/// Rows handed over at a time.
+/// Rows handed over at a time, and bytes after which fewer are.
 const CHUNK: usize = 500;
+const CHUNK_BYTES: usize = 2 << 20;
 
 /// How far a copy is.
 #[derive(Clone, Debug)]
@@ -142,7 +143,8 @@ fn transfer(
     moved: &mut dyn FnMut(u64),
 ) -> Result<Fingerprint> {
     let mut print = Fingerprint::default();
-    let mut chunk: Vec<Vec<Value>> = Vec::with_capacity(CHUNK);
+    let mut chunk: Vec<Vec<Value>> = Vec::new();
+    let mut bytes = 0;
     let mut hand_over = |chunk: &mut Vec<Vec<Value>>| {
         let rows = chunk.len() as u64;
         copy.insert(table, std::mem::take(chunk))?;
@@ -151,9 +153,13 @@ fn transfer(
     };
     source.for_each_row(table, |row| {
         print.add(row)?;
-        chunk.push((0..row.columns()).map(|index| row.get(index)).collect::<Result<_>>()?);
-        if chunk.len() >= CHUNK {
+        let values: Vec<Value> =
+            (0..row.columns()).map(|index| row.get(index)).collect::<Result<_>>()?;
+        bytes += values.iter().map(|value| value.as_ref().bytes()).sum::<usize>();
+        chunk.push(values);
+        if chunk.len() >= CHUNK || bytes >= CHUNK_BYTES {
             hand_over(&mut chunk)?;
+            bytes = 0;
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -171,7 +177,7 @@ fn fingerprint(tx: &mut ReadTx<'_>, table: &Table) -> Result<Fingerprint> {
 
 impl ReadTx<'_> {
     /// Hands over every row of a table without holding all of them.
-    fn for_each_row(
+    pub(crate) fn for_each_row(
         &mut self,
         table: &Table,
         mut each: impl FnMut(&crate::Row<'_>) -> Result<ControlFlow<()>>,
@@ -180,17 +186,24 @@ impl ReadTx<'_> {
             return self.for_each(&table.select(), params![], each);
         }
         // The server would send everything at once; a cursor sends what is asked for.
-        let cursor = format!("copy_{}", table.name);
+        // A cursor's name stands for its columns: what fetches from it is prepared once.
+        let cursor = format!("copy_{}_{}", table.name, table.columns.len());
         self.run(&format!("DECLARE {cursor} NO SCROLL CURSOR FOR {}", table.select()))?;
+        // Few rows at first, more while they are small: a row may be a blob of megabytes.
+        let mut wanted = 8;
         loop {
-            let mut rows = 0;
-            self.for_each(&format!("FETCH {CHUNK} FROM {cursor}"), params![], |row| {
+            let (mut rows, mut bytes) = (0, 0);
+            self.for_each(&format!("FETCH {wanted} FROM {cursor}"), params![], |row| {
                 rows += 1;
+                for index in 0..row.columns() {
+                    bytes += row.value(index)?.bytes();
+                }
                 each(row)
             })?;
-            if rows < CHUNK {
+            if rows < wanted {
                 return self.run(&format!("CLOSE {cursor}"));
             }
+            wanted = if bytes < CHUNK_BYTES / 4 { (wanted * 4).min(CHUNK) } else { 8 };
         }
     }
 }

@@ -161,6 +161,14 @@ pub enum Error {
         /// The server's own words.
         detail: String,
     },
+    /// The database server's certificate is not trusted.
+    #[error("the certificate of the database server {server} is not trusted: {detail}")]
+    Untrusted {
+        /// Host and port, without secrets.
+        server: String,
+        /// The verifier's own words.
+        detail: String,
+    },
     /// The address of a store cannot be understood.
     #[error("the store's address is wrong: {0}")]
     BadAddress(String),
@@ -259,6 +267,11 @@ impl Error {
             }
             Error::Refused { .. } => {
                 "Check user, password and database in --store (or MAINSTAY_STORE).".to_owned()
+            }
+            Error::Untrusted { .. } => {
+                "Let this system trust the certificate's authority, or, on a \
+                network you trust, add sslmode=disable to the address."
+                    .to_owned()
             }
             Error::BadAddress(_) => "A store is a path, or \
                 postgres://USER:PASSWORD@HOST/DATABASE."

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::clock::millis;
 use crate::hub::Listener;
 use crate::{ReadTx, Result, Store, WriteTx, params};
 
@@ -62,7 +63,7 @@ impl WriteTx<'_> {
             "INSERT INTO events (topic, number, at, body) VALUES (?1, ?2, ?3, ?4)",
             params![topic, number, now, body],
         )?;
-        self.wake(topic);
+        self.wake(topic)?;
         Ok(number)
     }
 
@@ -92,9 +93,13 @@ impl WriteTx<'_> {
             params![topic],
             |row| row.get(0),
         )?;
+        // Only what lies before the first event that must stay: a wrong clock once does not make
+        // everything before its event old.
         let upto: Option<i64> = self.query_one(
-            "SELECT max(number) FROM events
-             WHERE topic = ?1 AND ((at < ?2 AND number <= ?3) OR at < ?4)",
+            "SELECT coalesce(
+                 (SELECT min(number) - 1 FROM events
+                  WHERE topic = ?1 AND NOT ((at < ?2 AND number <= ?3) OR at < ?4)),
+                 (SELECT max(number) FROM events WHERE topic = ?1))",
             params![
                 topic,
                 now - millis(retention.passed),
@@ -182,9 +187,4 @@ impl EventReader {
     pub fn handled(&self, number: i64) -> Result<()> {
         self.store.write(|tx| tx.move_cursor(&self.reader, &self.topic, number))
     }
-}
-
-fn millis(duration: Duration) -> i64 {
-    // Far enough back for every clock, and no overflow when it is subtracted from one.
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(i64::MAX / 4)
 }

@@ -20,7 +20,7 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => mode,
         Err(error) => return Err(error),
     };
-    let temporary = temporary_beside(&target)?;
+    let temporary = temporary_beside(&target, "write")?;
     let written = (|| {
         let mut file = create_new(&temporary, PRIVATE_FILE)?;
         file.write_all(content)?;
@@ -105,13 +105,14 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
 }
 
 /// A fresh name in the directory of `path`, hidden and easily recognised as a leftover.
-pub(crate) fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
+/// `purpose` is part of the name, so that leftovers of one kind are told from those of another.
+pub(crate) fn temporary_beside(path: &Path, purpose: &str) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
     })?;
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
-    temporary.push(format!(".{}.tmp", crate::Id::new()));
+    temporary.push(format!(".{purpose}-{}.tmp", crate::Id::new()));
     Ok(path.with_file_name(temporary))
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn is_abandoned(path: &Path) -> bool {
 }
 
 /// Follows symbolic links, also to a file that does not exist yet.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     // As many as the kernel follows.
     for _ in 0..40 {

@@ -18,11 +18,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::clock::Deadline;
+use crate::clock::{Deadline, millis};
 use crate::held::held;
 use crate::identity::{Liveness, ProcessIdentity};
 use crate::lease_keeper::{Grant, LeaseKeeper};
-use crate::store::Inner;
+use crate::tx::{Dialect, is_topic};
 use crate::{Error, ReadTx, Result, Store, WriteTx, params};
 
 /// A lease that is held. It is renewed in the background until it is dropped, which lets it go.
@@ -58,6 +58,9 @@ pub struct Holder {
     expires_at: i64,
 }
 
+/// A shorter life would be spent on renewals.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// When beats of far-away holders were first seen, by resource: epoch, beat, uptime.
 #[derive(Default)]
 pub(crate) struct Observations(Mutex<HashMap<String, (i64, i64, i64)>>);
@@ -65,6 +68,10 @@ pub(crate) struct Observations(Mutex<HashMap<String, (i64, i64, i64)>>);
 impl Store {
     /// Takes the lease on `resource` if it is free.
     pub fn try_acquire(&self, resource: &str, ttl: Duration) -> Result<Acquired> {
+        if !is_topic(resource) {
+            return Err(Error::Unstorable("a resource whose name is empty or has a line break"));
+        }
+        let ttl = ttl.max(SHORTEST);
         let row = self.read(|tx| tx.lease_row(resource))?;
         if let Some(holder) = row.as_ref().and_then(|row| row.holder.as_ref())
             && !self.is_free(holder)
@@ -152,8 +159,14 @@ impl Store {
 impl Lease {
     /// Fails when the lease moved on. Call it in every transaction that writes under the lease.
     pub fn guard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        // On a server other transactions run meanwhile: the row is held until this one is over, so
+        // that nobody takes the lease between the look and the commit.
+        let held = match tx.dialect() {
+            Dialect::Sqlite => "",
+            Dialect::Postgres => " FOR SHARE",
+        };
         let epoch: Option<i64> = tx.query_opt(
-            "SELECT epoch FROM leases WHERE resource = ?1 AND holder = ?2",
+            &format!("SELECT epoch FROM leases WHERE resource = ?1 AND holder = ?2{held}"),
             params![self.grant.resource, ProcessIdentity::current().to_string()],
             |row| row.get(0),
         )?;
@@ -189,16 +202,14 @@ impl Lease {
         if !self.grant.end() {
             return Ok(());
         }
-        let (resource, epoch) = (&self.grant.resource, self.grant.epoch);
-        self.store.write(|tx| {
-            tx.wake(&topic(resource));
-            tx.execute(
-                "UPDATE leases SET holder = NULL, beat = beat + 1
-                 WHERE resource = ?1 AND epoch = ?2",
-                params![resource, epoch],
-            )
-            .map(drop)
-        })
+        match self.store.write(|tx| release(tx, &self.grant)) {
+            // Dropped inside the closure of a write: the keeper does it right after.
+            Err(Error::Nested) => {
+                LeaseKeeper::of(&self.store).let_go(self.grant.clone());
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 }
 
@@ -301,18 +312,22 @@ pub(crate) fn topic(resource: &str) -> String {
     format!("lease/{resource}")
 }
 
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+/// Renews a lease; `false` when it moved on.
+pub(crate) fn renewal(tx: &mut WriteTx<'_>, grant: &Grant, expires_at: i64) -> Result<bool> {
+    let renewed = tx.execute(
+        "UPDATE leases SET beat = beat + 1, expires_at = ?3
+         WHERE resource = ?1 AND epoch = ?2 AND holder IS NOT NULL",
+        params![grant.resource, grant.epoch, expires_at],
+    )?;
+    Ok(renewed == 1)
 }
 
-impl Inner {
-    /// Renews a lease; `false` when it moved on.
-    pub(crate) fn renewal(tx: &mut WriteTx<'_>, grant: &Grant, expires_at: i64) -> Result<bool> {
-        let renewed = tx.execute(
-            "UPDATE leases SET beat = beat + 1, expires_at = ?3
-             WHERE resource = ?1 AND epoch = ?2 AND holder IS NOT NULL",
-            params![grant.resource, grant.epoch, expires_at],
-        )?;
-        Ok(renewed == 1)
-    }
+/// Lets a lease go, if it is still this one.
+pub(crate) fn release(tx: &mut WriteTx<'_>, grant: &Grant) -> Result<()> {
+    tx.wake(&topic(&grant.resource))?;
+    tx.execute(
+        "UPDATE leases SET holder = NULL, beat = beat + 1 WHERE resource = ?1 AND epoch = ?2",
+        params![grant.resource, grant.epoch],
+    )
+    .map(drop)
 }

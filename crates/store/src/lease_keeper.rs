@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::clock::{Clock, millis};
 use crate::held::held;
-use crate::lease::millis;
+use crate::lease::{release, renewal};
 use crate::store::Inner;
 use crate::{Result, Store};
 
@@ -16,6 +17,8 @@ pub(crate) struct LeaseKeeper {
 
 struct Work {
     grants: Mutex<Vec<Weak<Grant>>>,
+    /// Leases to let go, dropped where that could not be written down.
+    dropped: Mutex<Vec<Arc<Grant>>>,
     changed: Condvar,
     stop: AtomicBool,
 }
@@ -67,6 +70,7 @@ impl LeaseKeeper {
         store.inner.lease_keeper.get_or_init(|| {
             let work = Arc::new(Work {
                 grants: Mutex::default(),
+                dropped: Mutex::default(),
                 changed: Condvar::new(),
                 stop: AtomicBool::new(false),
             });
@@ -88,9 +92,20 @@ impl LeaseKeeper {
     }
 }
 
+impl LeaseKeeper {
+    /// Lets a lease go as soon as possible.
+    pub(crate) fn let_go(&self, grant: Arc<Grant>) {
+        held(&self.work.dropped).push(grant);
+        // Under the lock of those who wait, so that it is not missed.
+        drop(held(&self.work.grants));
+        self.work.changed.notify_one();
+    }
+}
+
 impl Drop for LeaseKeeper {
     fn drop(&mut self) {
         self.work.stop.store(true, Ordering::Release);
+        drop(held(&self.work.grants));
         self.work.changed.notify_one();
     }
 }
@@ -101,21 +116,20 @@ impl Work {
         while !self.stop.load(Ordering::Acquire) {
             let Some(store) = inner.upgrade().map(|inner| Store { inner }) else { return };
             let uptime = store.inner.clock.uptime_millis();
-            let live = self.live();
             let due: Vec<Arc<Grant>> =
-                live.iter().filter(|grant| grant.due_at() <= uptime).cloned().collect();
-            if !due.is_empty() {
-                retry = match renew(&store, &due) {
-                    Ok(()) => Duration::ZERO,
-                    Err(error) => {
-                        tracing::warn!(%error, "leases could not be renewed");
-                        (retry * 2).clamp(Duration::from_millis(50), Duration::from_secs(1))
-                    }
-                };
-            }
-            let next = live.iter().map(|grant| grant.due_at() - uptime).min();
-            drop((live, due, store));
-            self.pause(next, retry);
+                self.live().into_iter().filter(|grant| grant.due_at() <= uptime).collect();
+            let dropped = std::mem::take(&mut *held(&self.dropped));
+            let done = renew(&store, &due).and_then(|()| let_go(&store, &dropped));
+            retry = match done {
+                Ok(()) => Duration::ZERO,
+                Err(error) => {
+                    tracing::warn!(%error, "leases could not be renewed");
+                    (retry * 2).clamp(Duration::from_millis(50), Duration::from_secs(1))
+                }
+            };
+            let clock = store.inner.clock.clone();
+            drop((due, store));
+            self.pause(clock.as_ref(), retry);
         }
     }
 
@@ -127,27 +141,42 @@ impl Work {
         grants.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Sleeps until the next renewal is due, `retry` at least, or something changes.
-    fn pause(&self, next: Option<i64>, retry: Duration) {
+    /// Sleeps until the next renewal is due, `retry` at least, or something changes. Looks and waits
+    /// under one lock: a lease that is added meanwhile is not missed.
+    fn pause(&self, clock: &dyn Clock, retry: Duration) {
         const LONGEST: Duration = Duration::from_secs(60);
-        let next = next
-            .map_or(LONGEST, |millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
-        let pause = next.max(retry).min(LONGEST);
         let grants = held(&self.grants);
-        if !self.stop.load(Ordering::Acquire) {
-            let waited = self.changed.wait_timeout(grants, pause);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        if self.stop.load(Ordering::Acquire) || !held(&self.dropped).is_empty() {
+            return;
         }
+        let uptime = clock.uptime_millis();
+        let live = grants.iter().filter_map(Weak::upgrade);
+        let next = live
+            .filter(|grant| !grant.ended.load(Ordering::Acquire))
+            .map(|grant| u64::try_from(grant.due_at() - uptime).unwrap_or(0))
+            .min();
+        let next = next.map_or(LONGEST, Duration::from_millis);
+        let waited = self.changed.wait_timeout(grants, next.max(retry).min(LONGEST));
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Lets go of leases whose owners could not.
+fn let_go(store: &Store, dropped: &[Arc<Grant>]) -> Result<()> {
+    if dropped.is_empty() {
+        return Ok(());
+    }
+    store.write(|tx| dropped.iter().try_for_each(|grant| release(tx, grant)))
 }
 
 /// Renews all of `due` in one transaction.
 fn renew(store: &Store, due: &[Arc<Grant>]) -> Result<()> {
+    if due.is_empty() {
+        return Ok(());
+    }
     let uptime = store.inner.clock.uptime_millis();
     let outcomes: Vec<bool> = store.write(|tx| {
-        due.iter()
-            .map(|grant| Inner::renewal(tx, grant, uptime.saturating_add(grant.ttl)))
-            .collect()
+        due.iter().map(|grant| renewal(tx, grant, uptime.saturating_add(grant.ttl))).collect()
     })?;
     for (grant, renewed) in due.iter().zip(outcomes) {
         if renewed {

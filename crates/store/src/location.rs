@@ -9,7 +9,7 @@ use url::Url;
 use crate::{Error, Result};
 
 /// The place of a store, as given with `--store`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Location {
     /// An SQLite file.
     Sqlite {
@@ -114,6 +114,13 @@ fn postgres(text: &str) -> Result<Location> {
         wrong(&std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string))
     })?;
     Ok(Location::Postgres { url, schema })
+}
+
+/// Without secrets, as everywhere.
+impl fmt::Debug for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 /// The place without secrets.

@@ -38,6 +38,11 @@ pub(crate) type Each<'a> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'a;
 /// changes.
 pub(crate) type Job<'a> = dyn FnMut(&mut WriteTx<'_>) -> bool + Send + 'a;
 
+/// Whether `text` can name a topic: topics travel as lines.
+pub(crate) fn is_topic(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['\n', '\0'])
+}
+
 /// Which engine runs the statements, for the few that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -152,10 +157,15 @@ impl<'a> WriteTx<'a> {
     }
 
     /// Wakes whoever listens to `topic`, in any process, once this transaction is durable.
-    pub fn wake(&mut self, topic: &str) {
+    /// A topic is any text without a line break.
+    pub fn wake(&mut self, topic: &str) -> Result<()> {
+        if !is_topic(topic) {
+            return Err(Error::Unstorable("a topic that is empty or has a line break"));
+        }
         if !self.topics.contains(topic) {
             self.topics.insert(topic.to_owned());
         }
+        Ok(())
     }
 
     pub(crate) fn take_topics(&mut self) -> BTreeSet<String> {

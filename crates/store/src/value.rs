@@ -79,6 +79,15 @@ impl ValueRef<'_> {
         }
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 8,
+            ValueRef::Text(text) => text.len(),
+            ValueRef::Blob(blob) => blob.len(),
+        }
+    }
+
     /// Refuses what only one of the engines could keep: a NUL character in text, a NaN.
     pub(crate) fn portable(self) -> Result<Self> {
         match self {

@@ -88,7 +88,7 @@ impl Creator<'_> {
 
     /// Runs the next missing step in a transaction of its own.
     fn step(&self, schema: &Schema) -> Result<()> {
-        self.run("BEGIN")?;
+        self.run("BEGIN; SET LOCAL statement_timeout = 0")?;
         match self.lock().and_then(|()| self.next_step(schema)) {
             Ok(_) => self.run("COMMIT").map(drop),
             Err(error) => {

@@ -120,7 +120,8 @@ fn text(wire: &Wire, sql: &str) -> Result<Option<String>> {
     match wire.simple(Duration::from_secs(5), sql) {
         Ok(rows) => Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten())),
         Err(Fault::Refused(error)) => Err(error),
-        Err(Fault::Lost) => Ok(None),
+        // Never an answer: it is asked again.
+        Err(Fault::Lost) => Err(Error::Statement("the question lost against a write".to_owned())),
         Err(Fault::Broken(detail)) => {
             Err(Error::Unreachable { server: wire.server.to_string(), detail })
         }

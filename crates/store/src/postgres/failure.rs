@@ -46,7 +46,12 @@ fn said(server: &str, failure: &DbError, limit: Duration) -> Error {
         code if code.starts_with("58") || code.starts_with("XX") => {
             Error::Io(format!("{server}: {detail}"))
         }
-        "42501" => Error::Refused { server: server.to_owned(), detail },
+        // A row or a table that somebody holds on to.
+        "55P03" => Error::InUse {
+            what: format!("the store on {server}"),
+            holder: "another client".to_owned(),
+        },
+        "42501" | "25006" => Error::Refused { server: server.to_owned(), detail },
         code => Error::Statement(format!("{detail} (SQLSTATE {code})")),
     }
 }
@@ -61,8 +66,9 @@ fn is_fatal(failure: &DbError) -> bool {
 fn is_io(error: &tokio_postgres::Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
-        if inner.is::<std::io::Error>() {
-            return true;
+        if let Some(failure) = inner.downcast_ref::<std::io::Error>() {
+            // A value that cannot be encoded comes in the same shape.
+            return failure.kind() != std::io::ErrorKind::InvalidInput;
         }
         source = inner.source();
     }
@@ -76,7 +82,9 @@ pub(super) fn connecting(server: &str, error: &tokio_postgres::Error) -> Result<
     let unreachable = || Error::Unreachable { server: server.to_owned(), detail: detail.clone() };
     let Some(failure) = error.as_db_error() else {
         // A wrong certificate or a missing password does not mend itself.
-        return if is_io(error) && !detail.contains("certificate") {
+        return if detail.contains("certificate") {
+            Err(Error::Untrusted { server: server.to_owned(), detail })
+        } else if is_io(error) {
             Ok(unreachable())
         } else {
             Err(Error::Refused { server: server.to_owned(), detail })

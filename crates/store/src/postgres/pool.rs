@@ -52,9 +52,9 @@ impl Pool {
             }
             let left = deadline.left();
             if left.is_zero() {
-                return Err(Error::Unreachable {
-                    server: self.server.address.to_string(),
-                    detail: "all connections are busy".to_owned(),
+                return Err(Error::TooSlow {
+                    what: "waiting for a free connection".to_owned(),
+                    limit: self.server.limits.write,
                 });
             }
             let waited = self.freed.wait_timeout(state, left);

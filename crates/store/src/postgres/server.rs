@@ -38,7 +38,7 @@ pub(super) struct Server {
     /// Host and port, for people.
     pub(super) address: Arc<str>,
     tls: Option<MakeRustlsConnect>,
-    limits: Limits,
+    pub(super) limits: Limits,
     runtime: Handle,
 }
 
@@ -88,9 +88,9 @@ impl Server {
         Ok(names.map(|name| format!("a client on {name}")).collect())
     }
 
-    /// Runs statements for upkeep.
+    /// Runs statements for upkeep, which may take long.
     pub(super) fn run(&self, wire: &Wire, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-        wire.simple(self.limits.write, sql).map_err(|fault| match fault {
+        wire.simple(super::UNLIMITED, sql).map_err(|fault| match fault {
             Fault::Refused(error) => error,
             Fault::Lost => Error::Statement("it lost against another transaction".to_owned()),
             Fault::Broken(detail) => {
@@ -150,15 +150,18 @@ impl Server {
             None => dialled(&config, NoTls).await?,
         };
         let settings = format!(
-            "SET search_path = {schema};
+            "SET standard_conforming_strings = on;
+             SET search_path = {schema};
              SET synchronous_commit = on;
+             SET default_transaction_isolation = 'read committed';
              SET statement_timeout = {limit};
              SET lock_timeout = {limit};
              SET idle_in_transaction_session_timeout = {idle};
              SET client_min_messages = warning;",
             schema = self.schema,
             limit = self.limits.write.as_millis(),
-            idle = self.limits.write.as_millis() * 3,
+            // A client that was stopped inside a transaction must not hold others up for long.
+            idle = self.limits.write.as_millis(),
         );
         let backend = set_up(&client, &settings, &mut messages).await?;
         Ok((client, messages, backend))

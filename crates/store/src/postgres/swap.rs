@@ -35,7 +35,10 @@ impl Swap {
             });
         }
         let staging = swap.staging_name();
-        swap.server.run(&wire, &format!("DROP SCHEMA IF EXISTS {staging} CASCADE"))?;
+        swap.server.run(
+            &wire,
+            &format!("SET statement_timeout = 0; DROP SCHEMA IF EXISTS {staging} CASCADE"),
+        )?;
         Ok(swap)
     }
 

@@ -32,8 +32,9 @@ impl Sqlite {
         if std::fs::symlink_metadata(file).is_ok() {
             return Err(Error::NotEmpty { place: file.display().to_string() });
         }
-        remove_leftovers(file, &is_abandoned);
-        let temporary = temporary_beside(file).map_err(|error| Error::file(file, &error))?;
+        remove_leftovers(file, "backup", &is_abandoned);
+        let temporary =
+            temporary_beside(file, "backup").map_err(|error| Error::file(file, &error))?;
         let made = pour(&self.files.database, &temporary, Journal::Rollback, progress);
         let placed = made.and_then(|copied| {
             rename_into_vacancy(&temporary, file).map_err(|error| Error::file(file, &error))?;
@@ -53,7 +54,7 @@ pub(crate) fn pour(
     journal: Journal,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Copied> {
-    let link = Link::open(source, Role::Reader)?;
+    let link = Link::open(source, Role::Examiner)?;
     create_new(target, PRIVATE_FILE).map_err(|error| Error::file(target, &error))?;
     let mut copy = open_blank(target).map_err(|error| wrong(target, &error))?;
     let mut outcome = Err(Error::Statement("nothing was copied".to_owned()));

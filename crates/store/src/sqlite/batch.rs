@@ -1,14 +1,12 @@
 //! One batch: several transactions, one commit.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::Connection;
-
+use super::connection::Link;
 use super::ledger;
 use super::queue::Ticket;
 use super::session::SqliteSession;
@@ -17,9 +15,13 @@ use crate::schema::Schema;
 use crate::tx::WriteTx;
 use crate::{Error, Result};
 
+/// How much one commit carries, so that the log stays small: a transaction that takes it further is
+/// the last one.
+const BATCH_BYTES: usize = 4 << 20;
+
 /// What a batch needs to run.
 pub(super) struct Batch<'a> {
-    pub(super) connection: &'a Connection,
+    pub(super) link: &'a Link,
     pub(super) path: &'a Path,
     pub(super) schema: &'a Schema,
     /// Names this writer in `engine_batches`.
@@ -34,7 +36,8 @@ pub(super) struct Batch<'a> {
 
 /// A batch that is ready to be committed.
 pub(super) struct Ready {
-    /// What to answer to each ticket once the commit is made.
+    /// What to answer to each ticket once the commit is made: to the first ones, where not all of
+    /// them fitted in.
     pub(super) answers: Vec<Result<()>>,
     /// The topics of all transactions that are kept.
     pub(super) topics: BTreeSet<String>,
@@ -46,6 +49,8 @@ pub(super) struct Ready {
 pub(super) struct Fallen {
     /// The connection must be thrown away.
     pub(super) spoilt: bool,
+    /// The disk is full.
+    pub(super) full: bool,
     pub(super) cause: Cause,
 }
 
@@ -61,24 +66,25 @@ pub(super) enum Cause {
 impl Batch<'_> {
     /// Begins, checks the schema, and runs every job in its savepoint.
     pub(super) fn prepare(&self, tickets: &[Arc<Ticket>]) -> Result<Ready, Fallen> {
-        let mut session = SqliteSession {
-            connection: self.connection,
-            path: self.path,
-            limit: self.limit,
-            spoilt: Cell::new(false),
-        };
+        let mut session = SqliteSession::new(&self.link.connection, self.path, self.limit);
         let mut ready = Ready { answers: Vec::new(), topics: BTreeSet::new(), keeps: false };
         let mut run = || {
             self.begin(&session).map_err(Cause::Store)?;
             for (index, ticket) in tickets.iter().enumerate() {
                 let answer = self.one(index, ticket, &mut session, &mut ready)?;
                 ready.answers.push(answer);
+                if session.bytes.get() > BATCH_BYTES {
+                    // The others go into the next commit.
+                    break;
+                }
             }
             Ok(())
         };
         match run() {
             Ok(()) => Ok(ready),
-            Err(cause) => Err(Fallen { spoilt: session.spoilt.get(), cause }),
+            Err(cause) => {
+                Err(Fallen { spoilt: session.spoilt.get(), full: session.full.get(), cause })
+            }
         }
     }
 
@@ -86,6 +92,7 @@ impl Batch<'_> {
         let failed = |error: rusqlite::Error| session.described(&error);
         self.run("BEGIN IMMEDIATE").map_err(failed)?;
         let mut statement = self
+            .link
             .connection
             .prepare_cached("SELECT component, version FROM schema_versions")
             .map_err(failed)?;
@@ -94,9 +101,9 @@ impl Batch<'_> {
             .and_then(Iterator::collect);
         self.schema.check(&found.map_err(failed)?)?;
         if self.first {
-            ledger::forget_the_dead(self.connection).map_err(failed)?;
+            ledger::forget_the_dead(&self.link.connection).map_err(failed)?;
         }
-        ledger::enter(self.connection, self.writer, self.number).map_err(failed)
+        ledger::enter(&self.link.connection, self.writer, self.number).map_err(failed)
     }
 
     /// Runs one job. The outer error means that the whole batch is lost.
@@ -109,7 +116,10 @@ impl Batch<'_> {
     ) -> Result<Result<()>, Cause> {
         self.run("SAVEPOINT job").map_err(|error| Cause::Store(session.described(&error)))?;
         let mut tx = WriteTx::new(session, self.now);
+        // Each has the whole limit: a slow neighbour is not its fault.
+        self.link.limit(Some(self.limit));
         let verdict = catch_unwind(AssertUnwindSafe(|| ticket.run(&mut tx)));
+        self.link.limit(None);
         let failure = tx.failure().map(str::to_owned);
         let topics = tx.take_topics();
         let (kept, answer) = match (verdict, failure) {
@@ -119,7 +129,7 @@ impl Batch<'_> {
             (Ok(true), Some(failure)) => (false, Err(Error::Statement(failure))),
             (Ok(true), None) => (true, Ok(())),
         };
-        if session.spoilt.get() || self.connection.is_autocommit() {
+        if session.spoilt.get() || self.link.connection.is_autocommit() {
             return Err(Cause::Ticket(index, answer));
         }
         if kept {
@@ -133,7 +143,7 @@ impl Batch<'_> {
     }
 
     fn run(&self, sql: &str) -> rusqlite::Result<()> {
-        self.connection.prepare_cached(sql)?.raw_execute().map(drop)
+        self.link.connection.prepare_cached(sql)?.raw_execute().map(drop)
     }
 
     pub(super) fn commit(&self) -> rusqlite::Result<()> {
@@ -142,6 +152,6 @@ impl Batch<'_> {
 
     /// Undoes the batch. SQLite may have done so already.
     pub(super) fn roll_back(&self) -> rusqlite::Result<()> {
-        if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+        if self.link.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
     }
 }

@@ -5,13 +5,13 @@
 //! the writers (PASSIVE), and empties it when nobody has written for a while (TRUNCATE). Above a
 //! cap the writer itself makes the log start over.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::connection::{Link, Role};
+use super::files::Files;
 use super::turnstile::Turnstile;
 use crate::held::held;
 
@@ -29,7 +29,7 @@ pub(super) struct Checkpointer {
 }
 
 struct Work {
-    database: PathBuf,
+    files: Files,
     /// Knows how far some process has copied.
     turnstile: Arc<Turnstile>,
     state: Mutex<State>,
@@ -53,8 +53,8 @@ enum Step {
 }
 
 impl Checkpointer {
-    pub(super) fn new(database: PathBuf, turnstile: Arc<Turnstile>) -> Self {
-        let work = Work { database, turnstile, state: Mutex::default(), changed: Condvar::new() };
+    pub(super) fn new(files: Files, turnstile: Arc<Turnstile>) -> Self {
+        let work = Work { files, turnstile, state: Mutex::default(), changed: Condvar::new() };
         Self { work: Arc::new(work), thread: Mutex::new(None) }
     }
 
@@ -115,7 +115,10 @@ fn keep_small(work: &Weak<Work>) {
         };
         let outcome = match link.take() {
             Some(link) => Ok(link),
-            None => Link::open(&work.database, Role::Writer),
+            None => work
+                .files
+                .refuse_replaced()
+                .and_then(|()| Link::open(&work.files.database, Role::Writer)),
         };
         match outcome {
             Ok(open) => match open.checkpoint(mode, PATIENCE) {
@@ -137,7 +140,7 @@ impl Work {
             copied.store(0, Ordering::Relaxed);
             return frames >= PASSIVE_FRAMES;
         }
-        frames >= before + PASSIVE_FRAMES
+        frames >= before.saturating_add(PASSIVE_FRAMES)
     }
 
     /// Waits until there is something to do.

@@ -4,17 +4,18 @@
 //! transient error is retried for a bounded time and then reported as it is; it is never taken
 //! for a reason to open the file in another way.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::failure::{described, is_transient, misuse};
+use super::files::Files;
 use super::session::SqliteSession;
-use crate::clock::{Deadline, uptime};
+use crate::clock::{Deadline, millis, uptime_millis};
 use crate::location::Journal;
 use crate::tx::ReadTx;
 use crate::{Error, Result};
@@ -37,6 +38,8 @@ pub(super) enum Role {
     Writer,
     /// Reads, and cannot write.
     Reader,
+    /// Looks at a file that may not be ours, and leaves its log as it is.
+    Examiner,
 }
 
 /// A connection that stops statements which run past their limit.
@@ -56,9 +59,12 @@ impl Link {
         let mut pause = Duration::from_millis(1);
         loop {
             match Self::attempt(path, role) {
-                Ok(link) => {
-                    link.refuse_foreign(path)?;
-                    return Ok(link);
+                Ok(Some(link)) => return Ok(link),
+                Ok(None) => {
+                    return Err(Error::NotAStore {
+                        path: path.to_owned(),
+                        detail: "it is an SQLite database of another program".to_owned(),
+                    });
                 }
                 Err(error) if is_transient(&error) && !deadline.passed() => {
                     std::thread::sleep(pause);
@@ -70,12 +76,22 @@ impl Link {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this module opens databases")]
-    fn attempt(path: &Path, role: Role) -> rusqlite::Result<Self> {
+    fn attempt(path: &Path, role: Role) -> rusqlite::Result<Option<Self>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut connection = Connection::open_with_flags(path, flags)?;
+        // Until the file is known to be ours, closing it must not fold its log in. Where there is no
+        // log, closing removes the empty one that opening makes.
+        let has_log = Files::new(path).wal_bytes() > 0;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log)?;
         connection.busy_timeout(BUSY_PATIENCE)?;
+        // Before anything is read of the content or written.
+        if integer(&connection, "PRAGMA application_id")? != APPLICATION_ID {
+            return Ok(None);
+        }
+        let keep_log = has_log && role == Role::Examiner;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log)?;
         connection.set_prepared_statement_cache_capacity(256);
         connection.execute_batch(&format!(
             "PRAGMA synchronous=FULL;
@@ -89,7 +105,7 @@ impl Link {
              PRAGMA fullfsync=ON;
              PRAGMA checkpoint_fullfsync=ON;
              PRAGMA query_only={};",
-            i32::from(role == Role::Reader)
+            i32::from(role != Role::Writer)
         ))?;
         if integer(&connection, "PRAGMA synchronous")? != 2 {
             return Err(misuse("SQLite did not accept synchronous=FULL"));
@@ -103,14 +119,13 @@ impl Link {
                 limit != UNLIMITED && uptime_millis() > limit
             }),
         )?;
-        Ok(Self { connection, limit })
+        Ok(Some(Self { connection, limit }))
     }
 
     /// Lets statements run until `deadline` and then interrupts them.
     pub(super) fn limit(&self, deadline: Option<Duration>) {
-        let limit = deadline.map_or(UNLIMITED, |patience| {
-            uptime_millis().saturating_add(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX))
-        });
+        let limit =
+            deadline.map_or(UNLIMITED, |patience| uptime_millis().saturating_add(millis(patience)));
         self.limit.store(limit, Ordering::Relaxed);
     }
 
@@ -145,20 +160,6 @@ impl Link {
             .map_err(|error| described(path, &error, Duration::ZERO))?;
         Ok(if mode == "wal" { Journal::Wal } else { Journal::Rollback })
     }
-
-    /// Refuses a database of another program, before anything is read or written.
-    fn refuse_foreign(&self, path: &Path) -> Result<()> {
-        let application = self
-            .integer("PRAGMA application_id")
-            .map_err(|error| described(path, &error, Duration::ZERO))?;
-        if application == APPLICATION_ID {
-            return Ok(());
-        }
-        Err(Error::NotAStore {
-            path: path.to_owned(),
-            detail: "it is an SQLite database of another program".to_owned(),
-        })
-    }
 }
 
 /// Opens an empty file that is about to become a store, outside the rules for existing ones.
@@ -179,8 +180,7 @@ pub(super) fn read_on(
     now: i64,
     job: &mut dyn FnMut(&mut ReadTx<'_>),
 ) -> Result<()> {
-    let mut session =
-        SqliteSession { connection, path, limit: Duration::ZERO, spoilt: Cell::new(false) };
+    let mut session = SqliteSession::new(connection, path, Duration::ZERO);
     connection.execute_batch("BEGIN").map_err(|error| session.described(&error))?;
     job(&mut ReadTx::new(&mut session, now));
     connection.execute_batch("COMMIT").map_err(|error| session.described(&error))
@@ -188,8 +188,4 @@ pub(super) fn read_on(
 
 fn integer(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
-}
-
-fn uptime_millis() -> i64 {
-    i64::try_from(uptime().as_millis()).unwrap_or(i64::MAX)
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::connection::{open_blank, read_on};
-use super::create::{blank, discard, sealed};
+use super::create::{blank, discard, remove_leftovers, sealed};
 use super::failure::described;
 use super::files::{Files, Presence};
 use super::session::SqliteSession;
 use crate::copy::Copy;
-use crate::fsatomic::{rename_into_vacancy, temporary_beside};
+use crate::fsatomic::{is_abandoned, rename_into_vacancy, temporary_beside};
 use crate::location::Journal;
 use crate::schema::Schema;
 use crate::tables::Table;
@@ -36,7 +36,9 @@ impl SqliteCopy {
             Err(error) => return Err(error),
         }
         super::refuse_network(path, journal)?;
-        let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
+        remove_leftovers(path, "copy", &is_abandoned);
+        let temporary =
+            temporary_beside(path, "copy").map_err(|error| Error::file(path, &error))?;
         // From here on dropping it removes what was made.
         let mut copy = Self { path: path.to_owned(), temporary, connection: None, journal };
         blank(&copy.temporary, schema, journal)?;
@@ -59,12 +61,7 @@ impl SqliteCopy {
         &self,
         work: impl FnOnce(&mut SqliteSession<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut session = SqliteSession {
-            connection: self.connection()?,
-            path: &self.path,
-            limit: Duration::ZERO,
-            spoilt: false.into(),
-        };
+        let mut session = SqliteSession::new(self.connection()?, &self.path, Duration::ZERO);
         session.execute("BEGIN IMMEDIATE", &[])?;
         // When the work fails the whole file goes.
         work(&mut session)?;

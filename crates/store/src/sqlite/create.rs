@@ -44,8 +44,8 @@ pub(super) fn ensure(
         return Ok(());
     }
     // With the turn in hand no other creator is at work.
-    remove_leftovers(path, &|_| true);
-    let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
+    remove_leftovers(path, "create", &|_| true);
+    let temporary = temporary_beside(path, "create").map_err(|error| Error::file(path, &error))?;
     let made = blank(&temporary, schema, journal).and_then(|()| {
         rename_into_vacancy(&temporary, path).map_err(|error| Error::file(path, &error))
     });
@@ -173,21 +173,23 @@ pub(super) fn versions(connection: &Connection) -> rusqlite::Result<Vec<(String,
     rows.collect()
 }
 
-/// Removes what was left beside `path` by those who were making a file there and were killed; the
-/// caller knows which of them cannot be at work any more.
-pub(super) fn remove_leftovers(path: &Path, is_left: &dyn Fn(&Path) -> bool) {
+/// Removes what was left beside `path` by those who made something there for `purpose` and were
+/// killed; the caller knows which of them cannot be at work any more.
+pub(super) fn remove_leftovers(path: &Path, purpose: &str, is_left: &dyn Fn(&Path) -> bool) {
     let Some(name) = path.file_name() else { return };
-    let prefix = format!(".{}.", name.to_string_lossy());
+    let prefix = format!(".{}.{purpose}-", name.to_string_lossy());
     let Ok(entries) = fs::read_dir(directory_of(path)) else { return };
     for entry in entries.flatten() {
         let found = entry.file_name();
         let found = found.to_string_lossy();
-        let ours = found.starts_with(&prefix)
-            && [".tmp", ".tmp-wal", ".tmp-shm", ".tmp-journal"]
-                .iter()
-                .any(|ending| found.ends_with(ending));
+        let ours = found.strip_prefix(&prefix).and_then(|rest| rest.split_once('.')).is_some_and(
+            |(id, ending)| {
+                let endings = ["tmp", "tmp-wal", "tmp-shm", "tmp-journal"];
+                id.parse::<Id>().is_ok() && endings.contains(&ending)
+            },
+        );
         if ours && is_left(&entry.path()) {
-            // A leftover that stays is harmless; the next creator tries again.
+            // A leftover that stays is harmless; the next one tries again.
             let _ = fs::remove_file(entry.path());
         }
     }

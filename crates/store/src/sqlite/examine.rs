@@ -71,7 +71,7 @@ pub(crate) fn refuse_unfit(file: &Path, schema: &Schema) -> Result<()> {
         return Err(Error::Absent { place: file.display().to_string() });
     }
     let failed = |error: &rusqlite::Error| described(file, error, Duration::ZERO);
-    let link = Link::open(file, Role::Reader)?;
+    let link = Link::open(file, Role::Examiner)?;
     schema.pending(&versions(&link.connection).map_err(|error| failed(&error))?)?;
     let problems = integrity(&link.connection, Depth::Full).map_err(|error| failed(&error))?;
     match problems.into_iter().next() {

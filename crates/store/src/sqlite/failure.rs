@@ -76,6 +76,10 @@ pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -
             path,
             detail: format!("it or its directory is read-only: {detail}"),
         },
+        // SQLite's shared memory could not be made longer.
+        _ if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+            Error::Full(format!("{place}: {detail}"))
+        }
         ErrorCode::DiskFull => Error::Full(format!("{place}: {detail}")),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Locked { path, detail },
         _ if is_of_locking(code.extended_code) => Error::LocksFail { path, detail },

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use crate::fsatomic::resolved;
 use crate::{Error, Result};
 
 /// Where everything of one SQLite store lies.
@@ -12,6 +14,8 @@ use crate::{Error, Result};
 pub(crate) struct Files {
     /// The database. Only SQLite opens this file, its `-wal` and its `-shm`.
     pub(crate) database: PathBuf,
+    /// Device and inode of the database when the store was opened.
+    claimed: Option<(u64, u64)>,
 }
 
 /// What is at the place of the database.
@@ -24,8 +28,11 @@ pub(crate) enum Presence {
 }
 
 impl Files {
+    /// The files of the store at `database`. A link is followed first, as SQLite does: whoever comes
+    /// through it must meet the same locks.
     pub(crate) fn new(database: &Path) -> Self {
-        Self { database: database.to_owned() }
+        let target = if database.exists() { resolved(database).ok() } else { None };
+        Self { database: target.unwrap_or_else(|| database.to_owned()), claimed: None }
     }
 
     pub(crate) fn wal(&self) -> PathBuf {
@@ -61,8 +68,16 @@ impl Files {
         let path = &self.database;
         let unreadable =
             |detail: &str| Error::Unreadable { path: path.clone(), detail: detail.to_owned() };
-        if let Ok(aside) = fs::read_to_string(self.restoring()) {
-            return Err(Error::RestoreInterrupted { path: path.clone(), aside: aside.into() });
+        match fs::read(self.restoring()) {
+            Ok(aside) => {
+                let aside = OsString::from_vec(aside).into();
+                return Err(Error::RestoreInterrupted { path: path.clone(), aside });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // A directory of that name or above it is told below, in better words.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+            // A marker that cannot be read is still a marker.
+            Err(error) => return Err(Error::file(&self.restoring(), &error)),
         }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(unreadable("it is a directory")),
@@ -90,6 +105,19 @@ impl Files {
     pub(crate) fn identity(&self) -> Option<(u64, u64)> {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(&self.database).ok().map(|found| (found.dev(), found.ino()))
+    }
+
+    /// Takes note of which file this is, from now on.
+    pub(crate) fn claimed(self) -> Self {
+        Self { claimed: self.identity(), ..self }
+    }
+
+    /// Refuses when another file is in the place of the one that was opened.
+    pub(crate) fn refuse_replaced(&self) -> Result<()> {
+        if self.claimed.is_none() || self.claimed == self.identity() {
+            return Ok(());
+        }
+        Err(Error::Replaced { path: self.database.clone() })
     }
 
     /// The size of the write-ahead log's file.

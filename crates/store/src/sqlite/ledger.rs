@@ -5,13 +5,17 @@
 //! before it is settled: the file is opened anew, the number is read, and either the batch is
 //! there and is made durable by another way, or a small commit overwrites what may be left of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::connection::{Link, Role};
 use crate::clock::Deadline;
+use crate::held::held;
 use crate::identity::{Liveness, ProcessIdentity};
 use crate::location::Journal;
 
@@ -48,12 +52,42 @@ pub(super) fn forget_the_dead(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// The writers of this process that are open, by instance.
+static OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// A writer's name, which no other writer ever has. Given back when it is dropped.
+pub(super) struct WriterName {
+    text: String,
+    instance: u64,
+}
+
+impl WriterName {
+    pub(super) fn new() -> Self {
+        static INSTANCES: AtomicU64 = AtomicU64::new(0);
+        let instance = INSTANCES.fetch_add(1, Ordering::Relaxed);
+        held(&OPEN).insert(instance);
+        Self { text: format!("{}#{instance}", ProcessIdentity::current()), instance }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for WriterName {
+    fn drop(&mut self) {
+        held(&OPEN).remove(&self.instance);
+    }
+}
+
 fn is_dead(writer: &str) -> bool {
-    let Some(process) = writer.rsplit_once('#').and_then(|(process, _)| process.parse().ok())
-    else {
-        return false;
-    };
-    let process: ProcessIdentity = process;
+    let parts = writer.rsplit_once('#').and_then(|(process, instance)| {
+        Some((process.parse::<ProcessIdentity>().ok()?, instance.parse::<u64>().ok()?))
+    });
+    let Some((process, instance)) = parts else { return false };
+    if process == *ProcessIdentity::current() {
+        return !held(&OPEN).contains(&instance);
+    }
     // A store in a file is used by one kernel at a time: another boot is an earlier one.
     !process.shares_clock() || process.liveness() == Liveness::Dead
 }
@@ -89,7 +123,7 @@ fn ask(link: &Link, path: &Path, writer: &str, number: i64) -> rusqlite::Result<
         .optional()?;
     if last.is_some_and(|last| last >= number) {
         connection.execute_batch("ROLLBACK")?;
-        return made_durable(link, path);
+        return made_durable(link, path, writer, number);
     }
     enter(connection, writer, number + 1)?;
     connection.execute_batch("COMMIT")?;
@@ -97,15 +131,16 @@ fn ask(link: &Link, path: &Path, writer: &str, number: i64) -> rusqlite::Result<
 }
 
 /// The batch is visible, but the sync that failed may have left its frames in memory only, and
-/// the next sync would not write them again. Copying them into the database does.
-fn made_durable(link: &Link, path: &Path) -> rusqlite::Result<Settled> {
-    if matches!(link.journal(path), Ok(Journal::Rollback)) {
-        return Ok(Settled::Committed);
+/// the next sync would not write them again. So the log is copied into the database and started
+/// over, and one more commit seals a new log: the old one, with what it may lack, is then void.
+fn made_durable(link: &Link, path: &Path, writer: &str, number: i64) -> rusqlite::Result<Settled> {
+    let wal = !matches!(link.journal(path), Ok(Journal::Rollback));
+    if wal && !link.checkpoint("RESTART", PATIENCE)? {
+        let detail = "a reader kept the write-ahead log from being written out";
+        return Ok(Settled::Unknown(detail.to_owned()));
     }
-    Ok(match link.checkpoint("FULL", PATIENCE)? {
-        true => Settled::Committed,
-        false => {
-            Settled::Unknown("a reader kept the write-ahead log from being written out".into())
-        }
-    })
+    link.connection.execute_batch("BEGIN IMMEDIATE")?;
+    enter(&link.connection, writer, number + 1)?;
+    link.connection.execute_batch("COMMIT")?;
+    Ok(Settled::Committed)
 }

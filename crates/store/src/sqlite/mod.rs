@@ -22,6 +22,7 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use backup::pour;
 pub(crate) use copy::SqliteCopy;
@@ -40,6 +41,7 @@ use writer::{Setting, Writer};
 use crate::filesystem::FileSystem;
 use crate::hub::Hub;
 use crate::location::Journal;
+use crate::schema::Schema;
 use crate::store::Options;
 use crate::tx::{Job, ReadTx};
 use crate::{Error, Result};
@@ -64,20 +66,22 @@ impl Sqlite {
     ) -> Result<Self> {
         failure::refuse_old_library()?;
         let files = Files::new(path);
+        let path = files.database.as_path();
         match files.look()? {
             Presence::Absent if !options.create => {
                 return Err(Error::Absent { place: path.display().to_string() });
             }
             Presence::Absent => refuse_network(path, journal)?,
             // Before any side file is made beside what may not be ours.
-            Presence::Present => drop(Link::open(path, Role::Reader)?),
+            Presence::Present => refuse_newer(path, &options.schema)?,
         }
         let turnstile = Arc::new(Turnstile::open(&files)?);
         let users = Users::join(&files)?;
         create::ensure(&files, &turnstile, &options.schema, journal, options.limits.write)?;
         create::migrate(&files, &turnstile, &options.schema, options.limits.write)?;
         let first = Link::open(path, Role::Reader)?;
-        let checkpointer = Arc::new(Checkpointer::new(path.to_owned(), turnstile.clone()));
+        let files = files.claimed();
+        let checkpointer = Arc::new(Checkpointer::new(files.clone(), turnstile.clone()));
         let wake = Arc::new(Wake::new(&files, hub));
         let readers = Arc::new(Readers::new(files.clone(), options.limits, first));
         let writer = Writer::new(Setting {
@@ -128,6 +132,14 @@ impl Sqlite {
     pub(crate) fn hear(&self) -> Result<()> {
         self.wake.hear()
     }
+}
+
+/// Refuses a store that this program is too old for, and leaves it as it is.
+fn refuse_newer(path: &Path, schema: &Schema) -> Result<()> {
+    let link = Link::open(path, Role::Examiner)?;
+    let found = create::versions(&link.connection)
+        .map_err(|error| failure::described(path, &error, Duration::ZERO))?;
+    schema.pending(&found).map(drop)
 }
 
 fn refuse_network(path: &Path, journal: Journal) -> Result<()> {

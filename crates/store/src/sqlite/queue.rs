@@ -12,7 +12,9 @@ use std::mem;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
+use crate::clock::{Deadline, uptime};
 use crate::held::held;
 use crate::tx::{Job, WriteTx};
 use crate::{Error, Result};
@@ -23,6 +25,9 @@ const BATCH: usize = 256;
 /// How many more batches a leader commits for others after its own, before it hands over: a
 /// hand-over wakes a thread, which costs as much as a commit.
 const EXTRA_BATCHES: usize = 4;
+
+/// After a batch that took this long the leader's own caller has waited enough.
+const SLOW: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 pub(super) struct Queue {
@@ -38,6 +43,8 @@ struct State {
 /// A caller's place in the queue.
 pub(super) struct Ticket {
     job: Mutex<Erased>,
+    /// Until when it may wait for the turn.
+    pub(super) deadline: Deadline,
     caller: Thread,
     stage: AtomicU8,
     outcome: Mutex<Option<Result<()>>>,
@@ -54,13 +61,20 @@ unsafe impl Send for Erased {}
 
 impl Queue {
     /// Queues `job` and returns when it is answered. `commit` runs one batch and answers every
-    /// ticket of it; it is called by whichever caller leads.
-    pub(super) fn submit(&self, job: &mut Job<'_>, commit: impl Fn(&[Arc<Ticket>])) -> Result<()> {
+    /// ticket of it; it is called by whichever caller leads. It answers an error that goes for
+    /// everybody who waits.
+    pub(super) fn submit(
+        &self,
+        job: &mut Job<'_>,
+        patience: Duration,
+        commit: impl Fn(&[Arc<Ticket>]) -> Option<Error>,
+    ) -> Result<()> {
         // SAFETY: only the lifetime changes. This function returns after the ticket is answered,
         // and an answered ticket's job is never run again; so the closure outlives its last run.
         let job: *mut Job<'static> = unsafe { mem::transmute(std::ptr::from_mut(job)) };
         let ticket = Arc::new(Ticket {
             job: Mutex::new(Erased(job)),
+            deadline: Deadline::after(patience),
             caller: thread::current(),
             stage: AtomicU8::new(WAITING),
             outcome: Mutex::new(None),
@@ -78,7 +92,7 @@ impl Queue {
         })
     }
 
-    fn lead(&self, own: &Arc<Ticket>, commit: impl Fn(&[Arc<Ticket>])) {
+    fn lead(&self, own: &Arc<Ticket>, commit: impl Fn(&[Arc<Ticket>]) -> Option<Error>) {
         let _abdication = Abdication(self);
         let mut extra = 0;
         loop {
@@ -87,11 +101,19 @@ impl Queue {
                 let taken = state.waiting.len().min(BATCH);
                 state.waiting.drain(..taken).collect()
             };
+            let began = uptime();
             let answers = Answers(&batch);
-            commit(&batch);
+            let refused = commit(&batch);
             drop(answers);
-            let state = held(&self.state);
-            if state.waiting.is_empty() || (own.is_answered() && extra >= EXTRA_BATCHES) {
+            let mut state = held(&self.state);
+            if let Some(error) = refused {
+                // Who waits behind would wait in vain as long again.
+                for ticket in state.waiting.drain(..) {
+                    ticket.answer(Err(error.clone()));
+                }
+            }
+            let slow = uptime().saturating_sub(began) > SLOW;
+            if state.waiting.is_empty() || (own.is_answered() && (slow || extra >= EXTRA_BATCHES)) {
                 // The abdication hands over to whoever waits.
                 return;
             }

@@ -1,6 +1,5 @@
 //! A small pool of connections that only read.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -53,12 +52,8 @@ impl Readers {
         let mut borrowed = Borrowed { readers: self, link: Some(link), era };
         let Some(link) = &borrowed.link else { return Ok(Fitness::Spoilt) };
         link.limit(Some(self.limits.read));
-        let mut session = SqliteSession {
-            connection: &link.connection,
-            path: &self.files.database,
-            limit: self.limits.read,
-            spoilt: Cell::new(false),
-        };
+        let mut session =
+            SqliteSession::new(&link.connection, &self.files.database, self.limits.read);
         let run = |sql: &str| link.connection.prepare_cached(sql)?.raw_execute();
         if let Err(error) = run("BEGIN") {
             let error = session.described(&error);
@@ -88,9 +83,11 @@ impl Readers {
                 pool.out += 1;
                 let era = pool.era;
                 drop(pool);
-                return Link::open(&self.files.database, Role::Reader)
-                    .map(|link| (link, era))
-                    .inspect_err(|_| self.give(None, era));
+                let opened = self
+                    .files
+                    .refuse_replaced()
+                    .and_then(|()| Link::open(&self.files.database, Role::Reader));
+                return opened.map(|link| (link, era)).inspect_err(|_| self.give(None, era));
             }
             let left = deadline.left();
             if left.is_zero() {

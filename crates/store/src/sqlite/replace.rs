@@ -12,7 +12,7 @@ use super::create::{discard, remove_leftovers};
 use super::files::{Files, Presence};
 use super::users::Users;
 use crate::copy::{Copied, Progress};
-use crate::fsatomic::{PRIVATE_FILE, remove, rename, temporary_beside, write};
+use crate::fsatomic::{PRIVATE_FILE, remove, rename, rename_into_vacancy, temporary_beside, write};
 use crate::location::Journal;
 use crate::{Error, Result};
 
@@ -27,20 +27,19 @@ pub(crate) fn replace(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Copied, Option<PathBuf>)> {
     let files = Files::new(path);
-    let found = files.look();
-    match &found {
-        Ok(_)
-        | Err(Error::Empty { .. } | Error::Damaged { .. } | Error::RestoreInterrupted { .. }) => {}
-        Err(error) => return Err(error.clone()),
-    }
+    let path = files.database.as_path();
+    // What cannot be replaced is refused before a side directory is made beside it.
+    acceptable(files.look())?;
     super::refuse_network(path, journal)?;
     let _alone = Users::alone(&files)?;
-    remove_leftovers(path, &|_| true);
-    let temporary = temporary_beside(path).map_err(|error| Error::file(path, &error))?;
+    let found = files.look();
+    acceptable(found.clone())?;
+    remove_leftovers(path, "restore", &|_| true);
+    let temporary = temporary_beside(path, "restore").map_err(|error| Error::file(path, &error))?;
     let swapped = pour(source, &temporary, journal, progress).and_then(|copied| {
         let kept = match found {
             Ok(Presence::Absent) => {
-                rename(&temporary, path).map_err(|error| Error::file(path, &error))?;
+                rename_into_vacancy(&temporary, path).map_err(|error| Error::file(path, &error))?;
                 None
             }
             // What the interrupted one had moved belongs together with what it had not.
@@ -62,6 +61,17 @@ pub(crate) fn replace(
         discard(&temporary);
     }
     swapped
+}
+
+/// Whether what was found at the store's place can be put aside.
+fn acceptable(found: Result<Presence>) -> Result<()> {
+    match found {
+        Ok(_)
+        | Err(Error::Empty { .. } | Error::Damaged { .. } | Error::RestoreInterrupted { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// `wanted`, or the first name like it that nothing has.

@@ -21,14 +21,26 @@ pub(super) struct SqliteSession<'a> {
     pub(super) limit: Duration,
     /// Set when an error makes the connection unfit for further use.
     pub(super) spoilt: Cell<bool>,
+    /// Set when the disk is full.
+    pub(super) full: Cell<bool>,
+    /// How much was bound to statements so far.
+    pub(super) bytes: Cell<usize>,
 }
 
-impl SqliteSession<'_> {
+impl<'a> SqliteSession<'a> {
+    /// A session on `connection`.
+    pub(super) fn new(connection: &'a Connection, path: &'a Path, limit: Duration) -> Self {
+        let (spoilt, full, bytes) = (Cell::new(false), Cell::new(false), Cell::new(0));
+        Self { connection, path, limit, spoilt, full, bytes }
+    }
+
     pub(super) fn described(&self, error: &rusqlite::Error) -> Error {
         if spoils(error) {
             self.spoilt.set(true);
         }
-        described(self.path, error, self.limit)
+        let error = described(self.path, error, self.limit);
+        self.full.set(self.full.get() || matches!(error, Error::Full(_)));
+        error
     }
 
     fn prepared(&self, sql: &str, params: Params<'_>) -> Result<CachedStatement<'_>> {
@@ -36,6 +48,7 @@ impl SqliteSession<'_> {
             self.connection.prepare_cached(sql).map_err(|error| self.described(&error))?;
         for (index, param) in params.iter().enumerate() {
             let value = param.to_value().portable()?;
+            self.bytes.set(self.bytes.get() + value.bytes());
             statement
                 .raw_bind_parameter(index + 1, Bound(value))
                 .map_err(|error| self.described(&error))?;

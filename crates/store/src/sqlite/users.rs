@@ -3,10 +3,15 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::files::Files;
+use crate::clock::Deadline;
 use crate::fsatomic::{open_side_file, private_directory};
 use crate::{Error, Result};
+
+/// How long somebody who has the store alone, or not alone, is waited for.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// A place among the users, until it is dropped.
 #[derive(Debug)]
@@ -30,13 +35,23 @@ impl Users {
         let side = files.side();
         private_directory(&side).map_err(|error| Error::file(&side, &error))?;
         let handle = open_side_file(&path).map_err(|error| Error::file(&path, &error))?;
-        match lock(&handle) {
-            Ok(()) => Ok(Self { _lock: handle }),
-            Err(TryLockError::WouldBlock) => Err(Error::InUse {
-                what: format!("the store {}", files.database.display()),
-                holder: names(&somebody(files)),
-            }),
-            Err(TryLockError::Error(error)) => Err(Error::file(&path, &error)),
+        // A moment's patience: a process that is just being started has a copy of its parent's
+        // handles until its own program begins.
+        let deadline = Deadline::after(MOMENT);
+        loop {
+            match lock(&handle) {
+                Ok(()) => return Ok(Self { _lock: handle }),
+                Err(TryLockError::WouldBlock) if !deadline.passed() => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::InUse {
+                        what: format!("the store {}", files.database.display()),
+                        holder: names(&somebody(files)),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::file(&path, &error)),
+            }
         }
     }
 }

@@ -82,12 +82,6 @@ impl Wake {
         }
     }
 
-    /// Wakes every listener everywhere.
-    pub(super) fn send_all(&self) {
-        self.hub.ring_all();
-        self.tell(EVERYBODY);
-    }
-
     fn tell(&self, message: &str) {
         let own = held(&self.ear).as_ref().map(|ear| ear.name.clone());
         let Ok(entries) = fs::read_dir(&self.directory) else { return };

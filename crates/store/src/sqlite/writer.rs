@@ -1,7 +1,7 @@
 //! The writer: takes turns with other processes and commits batches.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,15 +9,14 @@ use super::batch::{Batch, Cause, Ready};
 use super::checkpoint::Checkpointer;
 use super::connection::{Link, Role};
 use super::failure::{certainly_not_committed, described};
-use super::files::{Files, Presence};
-use super::ledger::{Settled, settle};
+use super::files::Files;
+use super::ledger::{Settled, WriterName, settle};
 use super::queue::{Queue, Ticket};
 use super::readers::Readers;
 use super::turnstile::Turnstile;
 use super::wake::Wake;
-use crate::clock::{Clock, Deadline};
+use crate::clock::Clock;
 use crate::held::held;
-use crate::identity::ProcessIdentity;
 use crate::schema::Schema;
 use crate::store::Limits;
 use crate::tx::Job;
@@ -35,6 +34,7 @@ const STUCK_MILLIS: i64 = 1000;
 
 pub(super) struct Writer {
     queue: Queue,
+    patience: Duration,
     core: Mutex<Core>,
 }
 
@@ -48,9 +48,11 @@ struct Core {
     checkpointer: Arc<Checkpointer>,
     readers: Arc<Readers>,
     wake: Arc<Wake>,
-    name: String,
+    name: WriterName,
     number: i64,
     open: Option<Open>,
+    /// The files are not the ones that were opened; nothing is written any more.
+    replaced: bool,
     /// Until this uptime the log is not made to start over: the last attempt was in vain.
     stuck_until: i64,
 }
@@ -59,7 +61,6 @@ struct Core {
 struct Open {
     link: Link,
     frames: Arc<AtomicU32>,
-    database: Option<(u64, u64)>,
     wal: Option<(u64, u64)>,
     /// When the log's identity was last looked at, by uptime.
     looked_at: i64,
@@ -85,8 +86,6 @@ pub(super) struct Setting {
 
 impl Writer {
     pub(super) fn new(setting: Setting) -> Self {
-        static INSTANCES: AtomicU64 = AtomicU64::new(0);
-        let instance = INSTANCES.fetch_add(1, Ordering::Relaxed);
         let Setting { files, schema, clock, limits, turnstile, checkpointer, readers, wake } =
             setting;
         let core = Core {
@@ -98,16 +97,17 @@ impl Writer {
             checkpointer,
             readers,
             wake,
-            name: format!("{}#{instance}", ProcessIdentity::current()),
+            name: WriterName::new(),
             number: 0,
             open: None,
+            replaced: false,
             stuck_until: i64::MIN,
         };
-        Self { queue: Queue::default(), core: Mutex::new(core) }
+        Self { queue: Queue::default(), patience: limits.write, core: Mutex::new(core) }
     }
 
     pub(super) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        self.queue.submit(job, |tickets| held(&self.core).commit(tickets))
+        self.queue.submit(job, self.patience, |tickets| held(&self.core).commit(tickets))
     }
 
     /// Closes the connection; the next batch opens a new one.
@@ -117,39 +117,49 @@ impl Writer {
 }
 
 impl Core {
-    /// Commits a batch and answers every ticket of it.
-    fn commit(&mut self, tickets: &[Arc<Ticket>]) {
+    /// Commits what waits and answers every ticket of it. Answers an error when the turn cannot be
+    /// had, which goes for whoever waits behind too.
+    fn commit(&mut self, tickets: &[Arc<Ticket>]) -> Option<Error> {
         let turnstile = self.turnstile.clone();
-        let turn = match turnstile.enter(Deadline::after(self.limits.write)) {
-            Ok(turn) => turn,
-            Err(error) => return answer_all(tickets, &error),
+        let deadline = tickets.first()?.deadline;
+        let mut turn = match turnstile.enter(deadline) {
+            Ok(turn) => Some(turn),
+            Err(error) => {
+                answer_all(tickets, &error);
+                return Some(error);
+            }
         };
         let mut left = tickets.to_vec();
         let mut topics = BTreeSet::new();
         while !left.is_empty() {
             match self.attempt(&left) {
                 Attempt::Done(ready) => {
-                    topics = ready.topics;
+                    topics.extend(ready.topics);
+                    let done: Vec<Arc<Ticket>> = left.drain(..ready.answers.len()).collect();
                     let frames = self.frames();
+                    // The callers need not wait for what is only upkeep, nor others for the callers.
+                    if left.is_empty() && frames < RESTART_FRAMES {
+                        drop(turn.take());
+                    }
+                    answer(&done, ready.answers);
                     if frames < RESTART_FRAMES {
-                        drop(turn);
-                        answer(&left, ready.answers);
                         self.checkpointer.note(frames);
                     } else {
-                        // The callers need not wait for what is only upkeep.
-                        answer(&left, ready.answers);
                         self.start_over();
-                        drop(turn);
                     }
-                    break;
                 }
                 Attempt::Without(index, outcome) => left.remove(index).answer(outcome),
-                Attempt::Failed(error) => return answer_all(&left, &error),
+                Attempt::Failed(error) => {
+                    answer_all(&left, &error);
+                    left.clear();
+                }
             }
         }
+        drop(turn);
         if !topics.is_empty() {
             self.wake.send(&topics);
         }
+        None
     }
 
     fn attempt(&mut self, tickets: &[Arc<Ticket>]) -> Attempt {
@@ -158,24 +168,25 @@ impl Core {
             Err(error) => return Attempt::Failed(error),
         };
         self.number += 1;
-        open.link.limit(Some(self.limits.write));
         let batch = Batch {
-            connection: &open.link.connection,
+            link: &open.link,
             path: &self.files.database,
             schema: &self.schema,
-            writer: &self.name,
+            writer: self.name.as_str(),
             number: self.number,
             first: open.fresh,
             now: self.clock.wall_millis(),
             limit: self.limits.write,
         };
-        let committed = match batch.prepare(tickets) {
-            Ok(ready) if ready.keeps => batch.commit().map(|()| ready),
-            Ok(ready) => batch.roll_back().map(|()| ready),
+        let ready = match batch.prepare(tickets) {
+            Ok(ready) => ready,
             Err(fallen) => {
                 let reusable = !fallen.spoilt && batch.roll_back().is_ok();
                 if reusable {
                     self.open = Some(open);
+                } else {
+                    drop(open);
+                    self.make_room(fallen.full);
                 }
                 return match fallen.cause {
                     Cause::Store(error) => Attempt::Failed(error),
@@ -183,23 +194,25 @@ impl Core {
                 };
             }
         };
-        match committed {
-            Ok(ready) => {
+        let ended = if ready.keeps { batch.commit() } else { batch.roll_back() };
+        match ended {
+            Ok(()) => {
                 open.fresh = false;
                 self.open = Some(open);
                 Attempt::Done(ready)
             }
             Err(error) => {
                 drop(open);
-                self.settled(tickets, &error)
+                self.settled(ready, &error)
             }
         }
     }
 
     /// The truth after a COMMIT that failed with `error`.
-    fn settled(&mut self, tickets: &[Arc<Ticket>], error: &rusqlite::Error) -> Attempt {
+    fn settled(&mut self, ready: Ready, error: &rusqlite::Error) -> Attempt {
         let reason = described(&self.files.database, error, self.limits.write);
         if certainly_not_committed(error) {
+            self.make_room(matches!(reason, Error::Full(_)));
             return Attempt::Failed(reason);
         }
         tracing::warn!(%error, "a commit failed; asking the store what became of it");
@@ -208,34 +221,40 @@ impl Core {
         self.checkpointer.close();
         let number = self.number;
         self.number += 1;
-        match settle(&self.files.database, &self.name, number) {
+        let settled = match self.files.refuse_replaced() {
+            Ok(()) => settle(&self.files.database, self.name.as_str(), number),
+            Err(error) => Settled::Unknown(error.to_string()),
+        };
+        match settled {
+            Settled::Committed => Attempt::Done(ready),
             Settled::NotCommitted => Attempt::Failed(reason),
             Settled::Unknown(detail) => {
                 Attempt::Failed(Error::OutcomeUnknown(format!("{reason}; {detail}")))
             }
-            Settled::Committed => {
-                // The topics are lost with the connection's error; everybody looks again.
-                self.wake.send_all();
-                Attempt::Done(Ready {
-                    answers: tickets.iter().map(|_| Ok(())).collect(),
-                    topics: BTreeSet::new(),
-                    keeps: true,
-                })
-            }
         }
     }
 
-    /// The writing connection, taken out; checked to be still on the files it was opened on.
+    /// On a full disk the log may be most of what there is: it is emptied for the next attempt.
+    fn make_room(&self, full: bool) {
+        if full && let Ok(link) = Link::open(&self.files.database, Role::Writer) {
+            // The caller is told that the disk is full in any case.
+            let _ = link.checkpoint("TRUNCATE", PATIENCE_WITH_READERS);
+        }
+    }
+
+    /// The writing connection, taken out; checked to be still on the files it was opened on. Once
+    /// they were replaced, this store takes no more writes: it would lay its log over another's.
     fn opened(&mut self) -> Result<Open> {
-        let database = self.files.identity();
-        if let Some(mut open) = self.open.take() {
-            if open.database == database && self.has_its_log(&mut open) {
-                return Ok(open);
-            }
+        let mut taken = self.open.take();
+        let same = !self.replaced
+            && self.files.refuse_replaced().is_ok()
+            && taken.as_mut().is_none_or(|open| self.has_its_log(open));
+        if !same {
+            self.replaced = true;
             return Err(Error::Replaced { path: self.files.database.clone() });
         }
-        if self.files.look()? == Presence::Absent {
-            return Err(Error::Replaced { path: self.files.database.clone() });
+        if let Some(open) = taken {
+            return Ok(open);
         }
         let mut link = Link::open(&self.files.database, Role::Writer)?;
         let frames = Arc::new(AtomicU32::new(0));
@@ -246,7 +265,7 @@ impl Core {
                 Ok(())
             }))
             .map_err(|error| described(&self.files.database, &error, Duration::ZERO))?;
-        Ok(Open { link, frames, database, wal: None, looked_at: i64::MIN / 2, fresh: true })
+        Ok(Open { link, frames, wal: None, looked_at: i64::MIN / 2, fresh: true })
     }
 
     /// Whether the write-ahead log is the one this connection writes to.

@@ -118,6 +118,36 @@ pub(crate) fn a_former_holder_cannot_write(place: &Place) {
     two.write(|tx| taken.guard(tx)).unwrap();
 }
 
+/// The holder looks at its lease, then stands still inside its transaction while another wants the
+/// lease: either its write is there when the other has the lease, or it is refused.
+pub(crate) fn a_holder_that_pauses_inside_its_write_is_fenced_too(place: &Place) {
+    let one = place.open();
+    let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
+    let two = Store::open(&place.location, place.options().clock(later)).unwrap();
+    let inside = Barrier::new(2);
+    thread::scope(|scope| {
+        let taker = scope.spawn(|| {
+            inside.wait();
+            let taken = got(two.acquire("task", MINUTE, MINUTE).unwrap());
+            let seen = two.read(|tx| tx.events("written", 0, 10)).unwrap().events.len();
+            drop(taken);
+            seen
+        });
+        let mut first = true;
+        let written = one.write(|tx| {
+            lease.guard(tx)?;
+            if std::mem::take(&mut first) {
+                inside.wait();
+                thread::sleep(Duration::from_millis(300));
+            }
+            tx.publish("written", "by the first").map(drop)
+        });
+        let seen = taker.join().unwrap();
+        assert_eq!(seen, usize::from(written.is_ok()), "{written:?}");
+    });
+}
+
 pub(crate) fn a_jump_of_the_wall_clock_changes_nothing(place: &Place) {
     let clock = Arc::new(Moved::default());
     let one = Store::open(&place.location, place.options().clock(clock.clone())).unwrap();

@@ -56,6 +56,7 @@ on_both_engines! {
     leases::a_lease_let_go_wakes_its_standby,
     leases::a_lease_lives_while_it_is_renewed_and_dies_when_not,
     leases::a_former_holder_cannot_write,
+    leases::a_holder_that_pauses_inside_its_write_is_fenced_too,
     leases::a_jump_of_the_wall_clock_changes_nothing,
     records::blobs_are_kept_once_by_their_hash,
     records::an_owner_is_made_once,

@@ -14,6 +14,11 @@ fn script(directory: &std::path::Path) -> Command {
     steady_writer(directory, "w", 8, &["reopen=5"])
 }
 
+/// Four writers side by side, whose writes share commits.
+fn crowded_script(directory: &std::path::Path) -> Command {
+    steady_writer(directory, "w", 4, &["threads=4"])
+}
+
 /// Migrates a store that was made without the writer's tables, then writes.
 fn migrating_script(directory: &std::path::Path) -> Command {
     let location = mainstay_store::Location::file(store_in(directory));
@@ -36,6 +41,20 @@ fn slow_sigkill_at_every_call_loses_nothing_acknowledged() {
     let swept = Sweep::of(Mode::Kill).run(script, nothing_acknowledged_is_lost);
     println!("killed at {} of {} calls", swept.struck, swept.points);
     assert!(swept.struck > 200, "{swept:?}");
+}
+
+#[test]
+fn slow_sigkill_at_every_call_of_writers_that_share_commits_loses_nothing_acknowledged() {
+    let swept = Sweep::of(Mode::Kill).run(crowded_script, nothing_acknowledged_is_lost);
+    println!("killed at {} of {} calls", swept.struck, swept.points);
+    assert!(swept.struck > 100, "{swept:?}");
+}
+
+#[test]
+fn slow_a_power_cut_on_writers_that_share_commits_loses_nothing_acknowledged() {
+    let states = cuts(crowded_script).subsets(2).verify(survives);
+    println!("{states} states after a power cut");
+    assert!(states > 200, "{states}");
 }
 
 #[test]
