@@ -60,7 +60,10 @@ pub(crate) fn run() -> Exit {
         Command::Completions(args) => completions::run(args, &context),
         Command::Man(args) => man::run(args, &context),
     };
-    ended.unwrap_or_else(|error| {
+    ended.unwrap_or_else(|mut error| {
+        if let Ok(settings) = context.settings() {
+            error.hints = error.hints.iter().map(|hint| settings.completed(hint)).collect();
+        }
         context.output.error(&error);
         error.kind.exit()
     })

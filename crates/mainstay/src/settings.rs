@@ -77,6 +77,22 @@ impl Settings {
         format!("mainstay{} {rest}", self.typed)
     }
 
+    /// A hint whose commands are made to name the same home and store: pasted as it is, it must not
+    /// act on another one.
+    pub(crate) fn completed(&self, hint: &str) -> String {
+        let bare = [
+            "mainstay doctor",
+            "mainstay backup",
+            "mainstay restore",
+            "mainstay store check",
+            "mainstay store info",
+        ];
+        bare.iter().fold(hint.to_owned(), |hint, command| {
+            let whole = self.command(command.trim_start_matches("mainstay "));
+            hint.replace(&format!("`{command}"), &format!("`{whole}"))
+        })
+    }
+
     /// The store's file, where it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.store {

@@ -128,10 +128,7 @@ fn refuse_unknown(tables: &[Table], copy: &mut dyn Copy) -> Result<()> {
     let there = there?;
     match tables.iter().find(|table| !there.contains(table)) {
         None => Ok(()),
-        Some(table) => Err(Error::CopyDiffers(format!(
-            "table {} is of a component that this program does not know",
-            table.name
-        ))),
+        Some(table) => Err(Error::UnknownTable(table.name.clone())),
     }
 }
 

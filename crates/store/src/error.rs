@@ -204,6 +204,9 @@ pub enum Error {
     /// A copy does not hold what its source holds.
     #[error("the copy is not the same as the store: {0}")]
     CopyDiffers(String),
+    /// A store that holds tables of a part that this program does not have.
+    #[error("the store holds the table {0}, which this program does not know")]
+    UnknownTable(String),
     /// A statement the engine does not understand: a defect of the program.
     #[error("a statement failed: {0}")]
     Statement(String),
@@ -218,7 +221,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Absent { .. } => {
-                "Check --store and --home; a store is created by the first command that writes."
+                "Check --store and --home, or bring back a backup with `mainstay restore FILE`."
                     .to_owned()
             }
             Error::Empty { path } => format!(
@@ -232,9 +235,11 @@ impl Error {
             Error::NotAStore { .. } => {
                 "Point --store at another file, or at a path that does not exist yet.".to_owned()
             }
-            Error::Damaged { .. } => "See what is wrong with `mainstay store check`, then bring \
-                back a backup with `mainstay restore FILE`; the damaged file is kept."
-                .to_owned(),
+            Error::Damaged { .. } => {
+                "Bring back a backup with `mainstay restore FILE`; the damaged \
+                data is kept beside it."
+                    .to_owned()
+            }
             Error::RestoreInterrupted { .. } => {
                 "Run `mainstay restore FILE` again; it goes on from there.".to_owned()
             }
@@ -277,6 +282,9 @@ impl Error {
                 postgres://USER:PASSWORD@HOST/DATABASE."
                 .to_owned(),
             Error::AmbiguousId { .. } => "Type more of the id.".to_owned(),
+            Error::UnknownTable(_) => {
+                "Copy it with the program that made it, or a newer one.".to_owned()
+            }
             Error::CopyDiffers(_) => {
                 "Nothing was put in place; try again, and check both with `mainstay store check`."
                     .to_owned()
@@ -290,6 +298,24 @@ impl Error {
             | Error::Statement(_) => return None,
         };
         Some(hint)
+    }
+
+    /// The same error about `to`, where it names the temporary file `from`: nobody knows that one.
+    pub(crate) fn about(self, from: &Path, to: &Path) -> Self {
+        let (old, new) = (from.display().to_string(), to.display().to_string());
+        let text = |text: String| text.replace(&old, &new);
+        let file = |path: PathBuf| if path == from { to.to_owned() } else { path };
+        match self {
+            Error::Unreadable { path, detail } => {
+                Error::Unreadable { path: file(path), detail: text(detail) }
+            }
+            Error::Locked { path, detail } => Error::Locked { path: file(path), detail },
+            Error::LocksFail { path, detail } => Error::LocksFail { path: file(path), detail },
+            Error::Full(detail) => Error::Full(text(detail)),
+            Error::Io(detail) => Error::Io(text(detail)),
+            Error::Damaged { place, detail } => Error::Damaged { place: text(place), detail },
+            other => other,
+        }
     }
 
     /// An error of the operating system on a file.

@@ -104,6 +104,17 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Fails, naming the directory, when `path` is to be made in one that is not there.
+pub(crate) fn refuse_missing_directory(path: &Path) -> crate::Result<()> {
+    let directory = directory_of(path);
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| crate::Error::file(directory, &error))
+}
+
 /// A fresh name in the directory of `path`, hidden and easily recognised as a leftover.
 /// `purpose` is part of the name, so that leftovers of one kind are told from those of another.
 pub(crate) fn temporary_beside(path: &Path, purpose: &str) -> io::Result<PathBuf> {

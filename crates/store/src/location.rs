@@ -110,9 +110,12 @@ fn postgres(text: &str) -> Result<Location> {
         url.query_pairs_mut().extend_pairs(others);
     }
     // Let the driver refuse now what it would refuse when connecting.
-    url.as_str().parse::<tokio_postgres::Config>().map_err(|error| {
+    let config = url.as_str().parse::<tokio_postgres::Config>().map_err(|error| {
         wrong(&std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string))
     })?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err(Error::BadAddress("it names no host".to_owned()));
+    }
     Ok(Location::Postgres { url, schema })
 }
 
@@ -165,6 +168,7 @@ mod tests {
         assert!(wrong("postgres://host/db?schema=a;drop").contains("of a-z, 0-9"));
         assert!(wrong("postgres://host/db?colour=red").contains("colour"));
         assert!(wrong("sqlite:x?journal=off").contains("journal=wal"));
+        assert!(wrong("postgres://").contains("no host"));
         assert!(wrong("").contains("empty"));
     }
 }

@@ -52,9 +52,10 @@ pub struct Options {
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A read transaction. While one runs the write-ahead log cannot start over.
+    /// The statements of a read, which are interrupted then. While a read runs the write-ahead log
+    /// cannot start over.
     pub read: Duration,
-    /// A write, from the wait for its turn to its last statement.
+    /// The wait for a write's turn, and then its statements.
     pub write: Duration,
     /// Reaching a database server, when the store is opened.
     pub connect: Duration,

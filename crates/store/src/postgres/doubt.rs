@@ -127,3 +127,38 @@ fn text(wire: &Wire, sql: &str) -> Result<Option<String>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::Postgres;
+    use crate::{Location, Options, Schema};
+
+    #[test]
+    fn a_number_alone_does_not_prove_a_commit() {
+        let location: Location = mainstay_testkit::postgres::fresh().parse().unwrap();
+        let Location::Postgres { url, schema } = &location else { panic!("{location}") };
+        let options = Options::new(Schema::default());
+        let store = Postgres::open(url, schema, &options, std::sync::Arc::default()).unwrap();
+        let mut loan = store.pool.take(Deadline::after(PATIENCE)).unwrap();
+        let number = text(loan.wire().unwrap(), "SELECT pg_current_xact_id()::text").unwrap();
+        let doubt = Doubt {
+            transaction: number.unwrap(),
+            token: "mine".to_owned(),
+            backend: 0,
+            name: String::new(),
+            reason: "the answer was lost".to_owned(),
+        };
+        // The number was given to somebody else after a crash.
+        assert_eq!(resolve(&store.pool, &doubt).unwrap(), Fate::Aborted);
+        let leave = "INSERT INTO engine_commits (token, at) VALUES ('mine', 0)";
+        text(loan.wire().unwrap(), leave).unwrap();
+        assert_eq!(resolve(&store.pool, &doubt).unwrap(), Fate::Committed);
+        // One that was never given out was lost with a crash.
+        let future = Doubt { transaction: "999999999".to_owned(), ..doubt };
+        assert_eq!(resolve(&store.pool, &future).unwrap(), Fate::Aborted);
+        // Tokens that nobody can ask about any more go.
+        forget_old_tokens(loan.wire().unwrap()).unwrap();
+        assert!(!is_there(loan.wire().unwrap(), "mine").unwrap());
+    }
+}

@@ -14,7 +14,8 @@ use super::failure::described;
 use crate::check::Depth;
 use crate::copy::{Copied, Progress};
 use crate::fsatomic::{
-    PRIVATE_FILE, create_new, is_abandoned, rename_into_vacancy, temporary_beside,
+    PRIVATE_FILE, create_new, is_abandoned, refuse_missing_directory, rename_into_vacancy,
+    temporary_beside,
 };
 use crate::location::Journal;
 use crate::{Error, Result};
@@ -29,6 +30,11 @@ impl Sqlite {
         file: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Copied> {
+        refuse_missing_directory(file)?;
+        if file.is_dir() {
+            let detail = "it is a directory".to_owned();
+            return Err(Error::Unreadable { path: file.to_owned(), detail });
+        }
         if std::fs::symlink_metadata(file).is_ok() {
             return Err(Error::NotEmpty { place: file.display().to_string() });
         }
@@ -43,7 +49,7 @@ impl Sqlite {
         if placed.is_err() {
             discard(&temporary);
         }
-        placed
+        placed.map_err(|error| error.about(&temporary, file))
     }
 }
 

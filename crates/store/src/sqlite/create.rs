@@ -52,7 +52,7 @@ pub(super) fn ensure(
     if made.is_err() {
         discard(&temporary);
     }
-    made
+    made.map_err(|error| error.about(&temporary, path))
 }
 
 /// Makes a whole, empty store at `path`, which must not exist, and closes it again.

@@ -144,3 +144,69 @@ fn made_durable(link: &Link, path: &Path, writer: &str, number: i64) -> rusqlite
     link.connection.execute_batch("COMMIT")?;
     Ok(Settled::Committed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+
+    fn store() -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        super::super::create::blank(&path, &Schema::default(), Journal::Wal).unwrap();
+        (directory, path)
+    }
+
+    fn last(path: &Path, writer: &str) -> Option<i64> {
+        let link = Link::open(path, Role::Reader).unwrap();
+        let sql = "SELECT number FROM engine_batches WHERE writer = ?1";
+        link.connection.query_row(sql, [writer], |row| row.get(0)).optional().unwrap()
+    }
+
+    #[test]
+    fn a_batch_that_is_there_was_committed_and_is_sealed_by_a_new_log() {
+        let (_directory, path) = store();
+        // Kept open, so that the log is not folded in by the last close.
+        let other = Link::open(&path, Role::Writer).unwrap();
+        enter(&other.connection, "w", 7).unwrap();
+        let wal = super::super::files::Files::new(&path).wal();
+        let salt = |bytes: &[u8]| bytes[16..24].to_vec();
+        let before = salt(&std::fs::read(&wal).unwrap());
+        assert_eq!(settle(&path, "w", 7), Settled::Committed);
+        assert_ne!(salt(&std::fs::read(&wal).unwrap()), before, "the old log is void");
+        assert_eq!(last(&path, "w"), Some(8));
+    }
+
+    #[test]
+    fn a_batch_that_is_not_there_can_not_come_back() {
+        let (_directory, path) = store();
+        assert_eq!(settle(&path, "w", 1), Settled::NotCommitted);
+        assert_eq!(last(&path, "w"), Some(2), "its frames are overwritten");
+        assert_eq!(settle(&path, "w", 3), Settled::NotCommitted);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_not_known() {
+        let (directory, path) = store();
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(settle(&path, "w", 1), Settled::Unknown(_)));
+        drop(directory);
+    }
+
+    #[test]
+    fn only_writers_that_are_gone_are_forgotten() {
+        let (_directory, path) = store();
+        let link = Link::open(&path, Role::Writer).unwrap();
+        let (open, closed) = (WriterName::new(), WriterName::new().as_str().to_owned());
+        let mut dead = ProcessIdentity::current().clone();
+        dead.start += 1;
+        let dead = format!("{dead}#0");
+        for writer in [open.as_str(), &closed, &dead, "not a name"] {
+            enter(&link.connection, writer, 1).unwrap();
+        }
+        forget_the_dead(&link.connection).unwrap();
+        let left: Vec<Option<i64>> =
+            [open.as_str(), &closed, &dead, "not a name"].map(|writer| last(&path, writer)).into();
+        assert_eq!(left, [Some(1), None, None, Some(1)]);
+    }
+}

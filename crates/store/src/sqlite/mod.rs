@@ -39,6 +39,7 @@ use wake::Wake;
 use writer::{Setting, Writer};
 
 use crate::filesystem::FileSystem;
+use crate::fsatomic::refuse_missing_directory;
 use crate::hub::Hub;
 use crate::location::Journal;
 use crate::schema::Schema;
@@ -71,7 +72,10 @@ impl Sqlite {
             Presence::Absent if !options.create => {
                 return Err(Error::Absent { place: path.display().to_string() });
             }
-            Presence::Absent => refuse_network(path, journal)?,
+            Presence::Absent => {
+                refuse_missing_directory(path)?;
+                refuse_network(path, journal)?;
+            }
             // Before any side file is made beside what may not be ours.
             Presence::Present => refuse_newer(path, &options.schema)?,
         }

@@ -60,7 +60,7 @@ pub(crate) fn replace(
     if swapped.is_err() {
         discard(&temporary);
     }
-    swapped
+    swapped.map_err(|error| error.about(&temporary, path))
 }
 
 /// Whether what was found at the store's place can be put aside.
