@@ -85,8 +85,10 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
     let _ = refusal.print();
     if !only_help && typed.iter().any(|word| word == "--json") {
         let text = refusal.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        // The sentence goes on in the indented lines below it, such as the missing arguments.
+        let sentence = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let whole = sentence.collect::<Vec<_>>().join(" ");
+        let message = whole.strip_prefix("error: ").unwrap_or(&whole).to_owned();
         let hints = vec!["Look at `mainstay --help`.".to_owned()];
         Output::new(true).error_as_data(&Error { kind: Kind::Usage, message, hints });
     }

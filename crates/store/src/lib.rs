@@ -10,7 +10,7 @@
 //! agent is.
 //!
 //! ```
-//! use mainstay_store::{Component, Error, Location, Migration, Options, Schema, Store, params};
+//! use mainstay_store::{Component, Location, Migration, Options, Schema, Store, params};
 //!
 //! const NOTES: Component = Component {
 //!     name: "notes",
@@ -22,8 +22,9 @@
 //! let options = Options::new(Schema::new(&[NOTES]));
 //! let store = Store::open(&Location::file(path), options)?;
 //! store.write(|tx| tx.execute("INSERT INTO notes (text) VALUES (?1)", params!["kept"]))?;
-//! let texts = store.read(|tx| tx.query("SELECT text FROM notes", params![], |row| row.get(0)))?;
-//! assert_eq!(texts, vec!["kept".to_owned()]);
+//! let texts: Vec<String> =
+//!     store.read(|tx| tx.query("SELECT text FROM notes", params![], |row| row.get(0)))?;
+//! assert_eq!(texts, ["kept"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
