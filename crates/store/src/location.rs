@@ -40,6 +40,16 @@ pub enum Journal {
     Rollback,
 }
 
+impl Journal {
+    /// What SQLite calls it.
+    pub(crate) fn pragma(self) -> &'static str {
+        match self {
+            Journal::Wal => "wal",
+            Journal::Rollback => "delete",
+        }
+    }
+}
+
 impl Location {
     /// A store in an SQLite file.
     pub fn file(path: impl AsRef<Path>) -> Self {

@@ -109,10 +109,7 @@ fn verified(
     journal: Journal,
     tables: &[(String, u64)],
 ) -> Result<()> {
-    let mode = match journal {
-        Journal::Wal => "wal",
-        Journal::Rollback => "delete",
-    };
+    let mode = journal.pragma();
     let got: String = copy
         .query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0))
         .map_err(|error| wrong(path, &error))?;

@@ -14,7 +14,6 @@ use super::failure::described;
 use super::files::{Files, Presence};
 use super::turnstile::Turnstile;
 use crate::clock::{Deadline, wall_millis};
-use crate::filesystem::FileSystem;
 use crate::fsatomic::{
     PRIVATE_FILE, create_new, directory_of, rename_into_vacancy, temporary_beside,
 };
@@ -35,10 +34,7 @@ pub(super) fn ensure(
         return Ok(());
     }
     let path = &files.database;
-    let system = FileSystem::of(path)?;
-    if system.network && journal == Journal::Wal {
-        return Err(Error::NetworkFileSystem { path: path.clone(), kind: system.kind });
-    }
+    super::refuse_network(path, journal)?;
     let _turn = turnstile.enter(Deadline::after(patience))?;
     if files.look()? == Presence::Present {
         return Ok(());
@@ -60,10 +56,7 @@ pub(super) fn blank(path: &Path, schema: &Schema, journal: Journal) -> Result<()
     create_new(path, PRIVATE_FILE).map_err(|error| Error::file(path, &error))?;
     let failed = |error: &rusqlite::Error| described(path, error, Duration::ZERO);
     let mut connection = open_blank(path).map_err(|error| failed(&error))?;
-    let mode = match journal {
-        Journal::Wal => "wal",
-        Journal::Rollback => "delete",
-    };
+    let mode = journal.pragma();
     let steps = || -> rusqlite::Result<String> {
         connection.execute_batch(&format!("PRAGMA application_id={APPLICATION_ID}"))?;
         connection.query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0))
