@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The house, from the ground up. A crate stands here before it exists.
 const ROWS: &[&[&str]] = &[
-    &["mainstay-store"],
+    &["mainstay-store", "mainstay-message"],
     &["mainstay-journal"],
     &["mainstay-llm", "mainstay-tools"],
     &["mainstay-agent"],

@@ -1,0 +1,101 @@
+//! The one trait of all tools.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use mainstay_message::ToolSpec;
+use serde_json::Value;
+
+use crate::{Outcome, Settled, Workplace};
+
+/// A tool.
+///
+/// The engine asks for the [`plan`](Tool::plan), commits it as the intent, then runs the call and
+/// commits the outcome. To cancel a call the engine drops its future: a tool whose work goes on
+/// outside the future (a thread, a process) ends it when that happens.
+pub trait Tool: Send + Sync {
+    /// What the model is told about it.
+    fn spec(&self) -> ToolSpec;
+
+    /// What the engine has to know about it.
+    fn traits(&self) -> Traits;
+
+    /// What a call would do, for the policy.
+    fn action(&self, call: &Invocation<'_>) -> Action;
+
+    /// What must be known after a crash to tell how far the call came. It has no effect outside.
+    fn plan<'a>(&'a self, _call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
+        Box::pin(async { None })
+    }
+
+    /// Says how a call that was started, and whose outcome nobody saw, ended.
+    fn settle<'a>(
+        &'a self,
+        _call: Invocation<'a>,
+        _plan: Option<&'a Value>,
+    ) -> BoxFuture<'a, Settled> {
+        Box::pin(async { Settled::Unknown(String::new()) })
+    }
+
+    /// Runs a call. Whatever goes wrong is an outcome the model can read.
+    fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome>;
+}
+
+/// One call of a tool.
+#[derive(Clone, Copy)]
+pub struct Invocation<'a> {
+    /// The call's id in the journal, unique for ever. It names the process that the keeper starts.
+    pub id: &'a str,
+    /// The session it belongs to.
+    pub session: &'a str,
+    /// The arguments, an object.
+    pub arguments: &'a Value,
+    /// Where the call happens.
+    pub workplace: &'a Workplace,
+}
+
+/// What the engine has to know about a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// What becomes of a call that a crash interrupted.
+    pub replay: Replay,
+    /// Whether it may run beside other calls.
+    pub beside: Beside,
+    /// The longest a call may take; the engine ends it then. A tool with a limit of its own in its
+    /// arguments names the longest one here.
+    pub wall: Duration,
+}
+
+/// What becomes of a call that was started and whose outcome nobody saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// It changes nothing: it is run again.
+    Pure,
+    /// Done twice it has the same result: it is run again.
+    Idempotent,
+    /// The keeper knows: it is collected through [`Tool::settle`].
+    Kept,
+    /// [`Tool::settle`] finds out what it can; the model is told.
+    Unknown,
+}
+
+/// Whether a call may run beside others of the same message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Beside others that may too.
+    Others,
+    /// Alone, in the order that the model asked for.
+    Alone,
+}
+
+/// What a call would do, for the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Looks at something.
+    Read,
+    /// Changes a file.
+    Write(PathBuf),
+    /// Runs a command line.
+    Execute(String),
+}
