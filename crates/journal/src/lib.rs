@@ -1,1 +1,25 @@
-//! The record.
+//! The record: sessions, turns, entries, calls, and the transcript computed from them.
+//!
+//! The journal is append-only. What is sent to a model is computed from it by [`transcript`], whose
+//! output is well-formed for every prefix of every journal. Functions here take a transaction, so
+//! that whatever must happen together is one commit of the caller.
+//!
+//! This crate owns those tables. It must not know providers' wire formats, nor tools.
+
+pub mod call;
+pub mod entry;
+mod error;
+mod ids;
+pub mod model_call;
+mod pictures;
+pub mod process;
+mod schema;
+pub mod session;
+mod storable;
+pub mod turn;
+mod view;
+
+pub use error::{Error, Result};
+pub use ids::{CallId, SessionId, TurnId};
+pub use schema::JOURNAL;
+pub use view::{Transcript, transcript};

@@ -1,0 +1,185 @@
+//! The ledger of model calls: every attempt, of every purpose.
+
+use mainstay_message::Usage;
+use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
+
+use crate::storable::storable;
+use crate::{Result, SessionId, TurnId};
+
+/// What a model call is for and who pays.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose<'a> {
+    /// Whose it is.
+    pub owner: OwnerId,
+    /// The session, if it is for one.
+    pub session: Option<SessionId>,
+    /// The turn, if it is for one.
+    pub turn: Option<TurnId>,
+    /// Such as `turn`, `title`, `summary`.
+    pub purpose: &'a str,
+}
+
+/// What became of one attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Attempt {
+    /// The `provider/model` that was asked.
+    pub model: String,
+    /// How long it took, in milliseconds.
+    pub latency: i64,
+    /// How long the first byte took, in milliseconds.
+    pub first_byte: Option<i64>,
+    /// What it took, where the provider said so.
+    pub usage: Usage,
+    /// What it cost, in millionths of a dollar.
+    pub cost: i64,
+    /// The name of the fault, if it failed.
+    pub fault: Option<String>,
+    /// The provider's words, if it failed.
+    pub said: Option<String>,
+    /// The HTTP status.
+    pub status: Option<i64>,
+    /// The provider's name for the request.
+    pub request_id: Option<String>,
+}
+
+/// What was spent on something.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Spent {
+    /// What: a day, a model, a session.
+    pub what: String,
+    /// How many attempts.
+    pub calls: i64,
+    /// How many of them failed.
+    pub failed: i64,
+    /// Tokens read, cached ones included.
+    pub input: i64,
+    /// Tokens of those that came from a cache.
+    pub cached: i64,
+    /// Tokens written.
+    pub output: i64,
+    /// Millionths of a dollar.
+    pub cost: i64,
+}
+
+/// What spending is told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By day, in UTC.
+    Day,
+    /// By model.
+    Model,
+    /// By session.
+    Session,
+}
+
+/// Writes down that a model is about to be asked.
+pub fn begin(tx: &mut WriteTx<'_>, id: Id, purpose: &Purpose<'_>, model: &str) -> Result<()> {
+    let now = tx.now();
+    tx.execute(
+        "INSERT INTO model_calls (id, owner, session, turn, purpose, model, state, started_at,
+             input, cached, cache_written, output, reasoning, cost)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open', ?7, 0, 0, 0, 0, 0, 0)",
+        params![id, purpose.owner, purpose.session, purpose.turn, purpose.purpose, model, now],
+    )?;
+    Ok(())
+}
+
+/// Writes down what became of a call: its first attempt in the row that was begun, each further
+/// one in a row of its own.
+pub fn finish(
+    tx: &mut WriteTx<'_>,
+    id: Id,
+    purpose: &Purpose<'_>,
+    attempts: &[Attempt],
+) -> Result<()> {
+    for (number, attempt) in attempts.iter().enumerate() {
+        let row = if number == 0 {
+            id
+        } else {
+            let further = Id::new();
+            begin(tx, further, purpose, &attempt.model)?;
+            further
+        };
+        let Attempt { usage, .. } = attempt;
+        let said = attempt.said.as_deref().map(storable);
+        let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        tx.execute(
+            "UPDATE model_calls SET model = ?2, state = ?3, latency = ?4, first_byte = ?5,
+                 input = ?6, cached = ?7, cache_written = ?8, output = ?9, reasoning = ?10,
+                 cost = ?11, fault = ?12, said = ?13, status = ?14, request_id = ?15
+             WHERE id = ?1",
+            params![
+                row,
+                attempt.model,
+                if attempt.fault.is_some() { "failed" } else { "answered" },
+                attempt.latency,
+                attempt.first_byte,
+                count(usage.input),
+                count(usage.cached),
+                count(usage.cache_written),
+                count(usage.output),
+                count(usage.reasoning),
+                attempt.cost,
+                attempt.fault,
+                said.as_deref(),
+                attempt.status,
+                attempt.request_id
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Closes the calls of a session that a crash or a cancellation interrupted: the provider may have
+/// answered and billed them, nobody knows. Answers how many there were.
+pub fn abandon(tx: &mut WriteTx<'_>, session: SessionId) -> Result<usize> {
+    Ok(tx.execute(
+        "UPDATE model_calls SET state = 'unknown' WHERE session = ?1 AND state = 'open'",
+        params![session],
+    )?)
+}
+
+/// What an owner spent since `since`, in milliseconds since 1970, the newest or largest first.
+pub fn spent(tx: &mut ReadTx<'_>, owner: OwnerId, by: By, since: i64) -> Result<Vec<Spent>> {
+    let (what, order) = match by {
+        // Whole days since 1970; named below.
+        By::Day => ("CAST(started_at / 86400000 AS TEXT)", "MAX(started_at) DESC"),
+        By::Model => ("model", "7 DESC, 1"),
+        By::Session => ("COALESCE(session, '')", "MAX(started_at) DESC"),
+    };
+    let sql = format!(
+        "SELECT {what}, COUNT(*),
+             CAST(SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END) AS BIGINT),
+             CAST(SUM(input + cached + cache_written) AS BIGINT), CAST(SUM(cached) AS BIGINT),
+             CAST(SUM(output) AS BIGINT), CAST(SUM(cost) AS BIGINT)
+         FROM model_calls WHERE owner = ?1 AND started_at >= ?2
+         GROUP BY 1 ORDER BY {order}"
+    );
+    Ok(tx.query(&sql, params![owner, since], read)?)
+}
+
+/// What a session spent in all.
+pub fn spent_by_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Spent> {
+    Ok(tx.query_one(
+        "SELECT COALESCE(MAX(session), ''), COUNT(*),
+             CAST(COALESCE(SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END), 0) AS BIGINT),
+             CAST(COALESCE(SUM(input + cached + cache_written), 0) AS BIGINT),
+             CAST(COALESCE(SUM(cached), 0) AS BIGINT), CAST(COALESCE(SUM(output), 0) AS BIGINT),
+             CAST(COALESCE(SUM(cost), 0) AS BIGINT)
+         FROM model_calls WHERE session = ?1",
+        params![session],
+        read,
+    )?)
+}
+
+fn read(row: &Row<'_>) -> mainstay_store::Result<Spent> {
+    Ok(Spent {
+        what: row.get(0)?,
+        calls: row.get(1)?,
+        failed: row.get(2)?,
+        input: row.get(3)?,
+        cached: row.get(4)?,
+        output: row.get(5)?,
+        cost: row.get(6)?,
+    })
+}

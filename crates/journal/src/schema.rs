@@ -1,0 +1,108 @@
+//! The journal's tables.
+
+use mainstay_store::{Component, Migration};
+
+/// The journal's tables.
+pub const JOURNAL: Component =
+    Component { name: "journal", migrations: &[Migration::Both(TABLES)] };
+
+const TABLES: &str = "
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL REFERENCES owners (id),
+    workspace TEXT NOT NULL,
+    prompt TEXT NOT NULL,
+    title TEXT NOT NULL,
+    parent TEXT REFERENCES sessions (id),
+    parent_seq INTEGER,
+    entries INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_use ON sessions (owner, used_at);
+
+CREATE TABLE turns (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (id),
+    number INTEGER NOT NULL,
+    input_key TEXT NOT NULL,
+    state TEXT NOT NULL,
+    outcome TEXT,
+    reason TEXT,
+    resume_at INTEGER,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    UNIQUE (session, input_key),
+    UNIQUE (session, number)
+) STRICT;
+CREATE INDEX turns_unfinished ON turns (started_at) WHERE state <> 'ended';
+
+CREATE TABLE entries (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    turn TEXT NOT NULL REFERENCES turns (id),
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+
+CREATE TABLE calls (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (id),
+    turn TEXT NOT NULL REFERENCES turns (id),
+    seq INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    state TEXT NOT NULL,
+    plan TEXT,
+    started_at INTEGER,
+    result_seq INTEGER,
+    UNIQUE (session, seq, position),
+    UNIQUE (session, name)
+) STRICT;
+CREATE INDEX calls_open ON calls (session) WHERE state <> 'done';
+
+CREATE TABLE model_calls (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL REFERENCES owners (id),
+    session TEXT REFERENCES sessions (id),
+    turn TEXT,
+    purpose TEXT NOT NULL,
+    model TEXT NOT NULL,
+    state TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    latency INTEGER,
+    first_byte INTEGER,
+    input INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    cache_written INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    cost INTEGER NOT NULL,
+    fault TEXT,
+    said TEXT,
+    status INTEGER,
+    request_id TEXT
+) STRICT;
+CREATE INDEX model_calls_by_session ON model_calls (session, id);
+CREATE INDEX model_calls_by_time ON model_calls (owner, started_at);
+CREATE INDEX model_calls_open ON model_calls (session) WHERE state = 'open';
+
+CREATE TABLE processes (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (id),
+    keeper TEXT NOT NULL,
+    command TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ending TEXT,
+    announced TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    acknowledged_at INTEGER
+) STRICT;
+CREATE INDEX processes_of_session ON processes (session) WHERE acknowledged_at IS NULL;
+";

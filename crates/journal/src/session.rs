@@ -1,0 +1,97 @@
+//! Sessions: a conversation, its workspace and its owner.
+
+use mainstay_store::{OwnerId, ReadTx, Row, WriteTx, params};
+
+use crate::{Error, Result, SessionId};
+
+/// A session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// Whose it is.
+    pub owner: OwnerId,
+    /// The directory it works in.
+    pub workspace: String,
+    /// The system prompt, fixed when the session began: providers' caches hold on to it.
+    pub prompt: String,
+    /// A few words on what it is about.
+    pub title: String,
+    /// How many entries it has; they are numbered without gaps.
+    pub entries: i64,
+    /// How many turns it has.
+    pub turns: i64,
+    /// When it began, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it was last written to.
+    pub used_at: i64,
+}
+
+/// What a new session is given.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// Whose it is.
+    pub owner: OwnerId,
+    /// The directory it works in.
+    pub workspace: &'a str,
+    /// The system prompt.
+    pub prompt: &'a str,
+    /// A few words on what it is about.
+    pub title: &'a str,
+}
+
+const COLUMNS: &str =
+    "id, owner, workspace, prompt, title, entries, turns, created_at, used_at FROM sessions";
+
+/// Begins a session under a name that was made before, so that the closure can run twice.
+pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> {
+    let now = tx.now();
+    tx.execute(
+        "INSERT INTO sessions
+             (id, owner, workspace, prompt, title, entries, turns, created_at, used_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, ?6, ?6)",
+        params![id, new.owner, new.workspace, new.prompt, new.title, now],
+    )?;
+    Ok(())
+}
+
+/// The session of this owner that starts with what was typed.
+pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Session> {
+    let id = SessionId::from(tx.find_id("sessions", "session", typed)?);
+    match get(tx, id)? {
+        Some(session) if session.owner == owner => Ok(session),
+        // Somebody else's session is as good as none.
+        _ => Err(Error::Store(mainstay_store::Error::UnknownId {
+            what: "session".to_owned(),
+            typed: typed.to_owned(),
+        })),
+    }
+}
+
+/// The session with this name.
+pub fn get(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<Session>> {
+    Ok(tx.query_opt(&format!("SELECT {COLUMNS} WHERE id = ?1"), params![id], read)?)
+}
+
+/// The sessions of an owner, last used first.
+pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, limit: u32) -> Result<Vec<Session>> {
+    Ok(tx.query(
+        &format!("SELECT {COLUMNS} WHERE owner = ?1 ORDER BY used_at DESC, id DESC LIMIT ?2"),
+        params![owner, i64::from(limit)],
+        read,
+    )?)
+}
+
+fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
+    Ok(Session {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        workspace: row.get(2)?,
+        prompt: row.get(3)?,
+        title: row.get(4)?,
+        entries: row.get(5)?,
+        turns: row.get(6)?,
+        created_at: row.get(7)?,
+        used_at: row.get(8)?,
+    })
+}

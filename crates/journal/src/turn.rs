@@ -1,0 +1,195 @@
+//! Turns: one input, and the work until it is answered.
+
+use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
+
+use crate::storable::storable;
+use crate::{Result, SessionId, TurnId};
+
+/// A turn.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// Its name.
+    pub id: TurnId,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The first turn of a session has number one.
+    pub number: i64,
+    /// The name of its input: the same input sent twice is the same turn.
+    pub input_key: String,
+    /// How far it is.
+    pub state: State,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// Why it is parked, or why it ended as it did.
+    pub reason: Option<String>,
+    /// When a parked turn can go on, in milliseconds since 1970, where that is known.
+    pub resume_at: Option<i64>,
+    /// When it began.
+    pub started_at: i64,
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is being worked on, or was when its process died.
+    Open,
+    /// It waits for something outside.
+    Parked,
+    /// It is over.
+    Ended,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With an answer.
+    Answered,
+    /// With an error, which is an entry too.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+    /// It went in circles.
+    Stuck,
+    /// New input came before it was finished.
+    Interrupted,
+}
+
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+        impl ToValue for $name {
+            fn to_value(&self) -> ValueRef<'_> {
+                ValueRef::Text(self.as_str())
+            }
+        }
+        impl FromValue for $name {
+            fn from_value(value: ValueRef<'_>) -> Option<Self> {
+                match value {
+                    $(ValueRef::Text($word) => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words!(State { Open = "open", Parked = "parked", Ended = "ended" });
+words!(Outcome {
+    Answered = "answered",
+    Failed = "failed",
+    Cancelled = "cancelled",
+    Stuck = "stuck",
+    Interrupted = "interrupted",
+});
+
+const COLUMNS: &str = "id, session, number, input_key, state, outcome, reason, resume_at, \
+                       started_at FROM turns";
+
+/// The turn of this input, if it was sent before.
+pub fn with_key(tx: &mut ReadTx<'_>, session: SessionId, input_key: &str) -> Result<Option<Turn>> {
+    let sql = format!("SELECT {COLUMNS} WHERE session = ?1 AND input_key = ?2");
+    Ok(tx.query_opt(&sql, params![session, input_key], read)?)
+}
+
+/// The newest turn of any session of this owner that was begun with this key.
+pub fn with_key_anywhere(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    input_key: &str,
+) -> Result<Option<Turn>> {
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE input_key = ?1
+         AND session IN (SELECT id FROM sessions WHERE owner = ?2)
+         ORDER BY started_at DESC, id DESC LIMIT 1"
+    );
+    Ok(tx.query_opt(&sql, params![input_key, owner], read)?)
+}
+
+/// Begins a turn. The caller has seen that the key is new; two who did clash here.
+pub fn begin(tx: &mut WriteTx<'_>, id: TurnId, session: SessionId, input_key: &str) -> Result<i64> {
+    let now = tx.now();
+    let number: i64 = tx.query_one(
+        "UPDATE sessions SET turns = turns + 1 WHERE id = ?1 RETURNING turns",
+        params![session],
+        |row| row.get(0),
+    )?;
+    tx.execute(
+        "INSERT INTO turns (id, session, number, input_key, state, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![id, session, number, input_key, State::Open, now],
+    )?;
+    Ok(number)
+}
+
+/// The turn with this name.
+pub fn get(tx: &mut ReadTx<'_>, id: TurnId) -> Result<Option<Turn>> {
+    Ok(tx.query_opt(&format!("SELECT {COLUMNS} WHERE id = ?1"), params![id], read)?)
+}
+
+/// The last turn of a session.
+pub fn last(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Turn>> {
+    let sql = format!("SELECT {COLUMNS} WHERE session = ?1 ORDER BY number DESC LIMIT 1");
+    Ok(tx.query_opt(&sql, params![session], read)?)
+}
+
+/// All turns of an owner that are not over, the newest first.
+pub fn unfinished(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<Turn>> {
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE state <> 'ended'
+         AND session IN (SELECT id FROM sessions WHERE owner = ?1)
+         ORDER BY started_at DESC, id DESC"
+    );
+    Ok(tx.query(&sql, params![owner], read)?)
+}
+
+/// Parks a turn: it goes on when `reason` is out of the way, at `resume_at` where that is known.
+pub fn park(tx: &mut WriteTx<'_>, id: TurnId, reason: &str, resume_at: Option<i64>) -> Result<()> {
+    tx.execute(
+        "UPDATE turns SET state = ?2, reason = ?3, resume_at = ?4 WHERE id = ?1",
+        params![id, State::Parked, &*storable(reason), resume_at],
+    )?;
+    Ok(())
+}
+
+/// Lets a parked or failed turn go on.
+pub fn reopen(tx: &mut WriteTx<'_>, id: TurnId) -> Result<()> {
+    tx.execute(
+        "UPDATE turns SET state = ?2, outcome = NULL, reason = NULL, resume_at = NULL,
+             ended_at = NULL WHERE id = ?1",
+        params![id, State::Open],
+    )?;
+    Ok(())
+}
+
+/// Ends a turn. The entry that says so is the caller's, in the same transaction.
+pub fn end(tx: &mut WriteTx<'_>, id: TurnId, outcome: Outcome, reason: Option<&str>) -> Result<()> {
+    let (now, reason) = (tx.now(), reason.map(storable));
+    tx.execute(
+        "UPDATE turns SET state = ?2, outcome = ?3, reason = ?4, resume_at = NULL, ended_at = ?5
+         WHERE id = ?1",
+        params![id, State::Ended, outcome, reason.as_deref(), now],
+    )?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> mainstay_store::Result<Turn> {
+    Ok(Turn {
+        id: row.get(0)?,
+        session: row.get(1)?,
+        number: row.get(2)?,
+        input_key: row.get(3)?,
+        state: row.get(4)?,
+        outcome: row.get(5)?,
+        reason: row.get(6)?,
+        resume_at: row.get(7)?,
+        started_at: row.get(8)?,
+    })
+}

@@ -1,0 +1,186 @@
+//! The record on both engines: numbering, keys, calls, pictures, spending, processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test's error is a panic"
+)]
+
+use mainstay_journal::entry::Body;
+use mainstay_journal::{
+    CallId, JOURNAL, SessionId, TurnId, call, entry, model_call, process, session, turn,
+};
+use mainstay_message::{Call, Content, Image, Usage};
+use mainstay_store::{Id, Location, Options, OwnerId, Schema, Store};
+
+/// Runs a property on both engines.
+fn on_both(property: impl Fn(&Store)) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = || Options::new(Schema::new(&[JOURNAL]));
+    let file = Location::file(directory.path().join("store.db"));
+    property(&Store::open(&file, options()).unwrap());
+    let server: Location = mainstay_testkit::postgres::fresh().parse().unwrap();
+    property(&Store::open(&server, options()).unwrap());
+}
+
+struct Begun {
+    owner: OwnerId,
+    session: SessionId,
+    turn: TurnId,
+}
+
+fn begun(store: &Store) -> Begun {
+    let (session, turn) = (SessionId::new(), TurnId::new());
+    let owner = store
+        .write(|tx| -> mainstay_journal::Result<OwnerId> {
+            let owner = tx.owner("local")?;
+            let new = session::New { owner, workspace: "/w", prompt: "p", title: "t" };
+            session::create(tx, session, &new)?;
+            turn::begin(tx, turn, session, "key")?;
+            Ok(owner)
+        })
+        .unwrap();
+    Begun { owner, session, turn }
+}
+
+fn write<T: Send>(
+    store: &Store,
+    closure: impl FnMut(&mut mainstay_store::WriteTx<'_>) -> mainstay_journal::Result<T> + Send,
+) -> T {
+    store.write(closure).unwrap()
+}
+
+#[test]
+fn entries_are_numbered_without_gaps_and_read_back_as_written() {
+    on_both(|store| {
+        let begun = begun(store);
+        let picture = Image { media_type: "image/png".to_owned(), base64: "aGk=".to_owned() };
+        let bodies = [
+            Body::User { content: vec![Content::Text("a\0b".to_owned()), Content::Image(picture)] },
+            Body::Notice { text: "n".to_owned() },
+        ];
+        for (number, body) in (1..).zip(&bodies) {
+            let seq = write(store, |tx| entry::append(tx, begun.session, begun.turn, body));
+            assert_eq!(seq, number);
+        }
+        let read: Vec<Body> = store
+            .read(|tx| entry::all(tx, begun.session))
+            .unwrap()
+            .into_iter()
+            .map(|entry| entry.body)
+            .collect();
+        assert_eq!(read, bodies);
+    });
+}
+
+#[test]
+fn the_same_input_twice_is_the_same_turn() {
+    on_both(|store| {
+        let begun = begun(store);
+        let found = store.read(|tx| turn::with_key(tx, begun.session, "key")).unwrap().unwrap();
+        assert_eq!((found.id, found.number), (begun.turn, 1));
+        let again: mainstay_journal::Result<i64> =
+            store.write(|tx| turn::begin(tx, TurnId::new(), begun.session, "key"));
+        assert!(again.is_err(), "two turns have one key");
+        // The refused one did not use up a number.
+        let next = write(store, |tx| turn::begin(tx, TurnId::new(), begun.session, "other"));
+        assert_eq!(next, 2);
+    });
+}
+
+#[test]
+fn a_call_is_open_until_its_first_outcome() {
+    on_both(|store| {
+        let begun = begun(store);
+        let (first, second) = (CallId::new(), CallId::new());
+        let asked = |id: &str| Call {
+            id: id.to_owned(),
+            name: "shell".to_owned(),
+            arguments: "{\"command\":\"\0\"}".to_owned(),
+            extra: None,
+        };
+        write(store, |tx| {
+            call::intend(tx, first, (begun.session, begun.turn, 1, 0), &asked("a"))?;
+            call::intend(tx, second, (begun.session, begun.turn, 1, 1), &asked("b"))?;
+            call::start(tx, first, Some("{\"keeper\":\"k\"}"))
+        });
+        let open = store.read(|tx| call::open(tx, begun.session)).unwrap();
+        let states: Vec<_> = open.iter().map(|open| (open.id, open.state)).collect();
+        assert_eq!(states, [(first, call::State::Started), (second, call::State::Intended)]);
+        assert_eq!(open[0].plan.as_deref(), Some("{\"keeper\":\"k\"}"));
+        assert!(write(store, |tx| call::finish(tx, first, 2)));
+        assert!(!write(store, |tx| call::finish(tx, first, 3)), "a second outcome was taken");
+        assert_eq!(store.read(|tx| call::open(tx, begun.session)).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn another_owner_sees_no_session() {
+    on_both(|store| {
+        let begun = begun(store);
+        let stranger = store.write(|tx| tx.owner("stranger")).unwrap();
+        let typed = begun.session.to_string();
+        assert!(store.read(|tx| session::find(tx, begun.owner, &typed)).is_ok());
+        let refused = store.read(|tx| session::find(tx, stranger, &typed)).unwrap_err();
+        assert!(refused.to_string().contains("session"), "{refused}");
+        assert!(store.read(|tx| session::list(tx, stranger, 10)).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn every_attempt_is_in_the_ledger_and_in_the_sums() {
+    on_both(|store| {
+        let begun = begun(store);
+        let purpose = model_call::Purpose {
+            owner: begun.owner,
+            session: Some(begun.session),
+            turn: Some(begun.turn),
+            purpose: "turn",
+        };
+        let failed = model_call::Attempt {
+            model: "a/x".to_owned(),
+            fault: Some("overloaded".to_owned()),
+            ..Default::default()
+        };
+        let answered = model_call::Attempt {
+            model: "b/y".to_owned(),
+            usage: Usage { input: 10, cached: 5, output: 3, ..Usage::default() },
+            cost: 42,
+            ..Default::default()
+        };
+        let id = Id::new();
+        write(store, |tx| {
+            model_call::begin(tx, id, &purpose, "a/x")?;
+            model_call::finish(tx, id, &purpose, &[failed.clone(), answered.clone()])
+        });
+        write(store, |tx| model_call::begin(tx, Id::new(), &purpose, "a/x"));
+        assert_eq!(write(store, |tx| model_call::abandon(tx, begun.session)), 1);
+        let all = store.read(|tx| model_call::spent_by_session(tx, begun.session)).unwrap();
+        assert_eq!((all.calls, all.failed, all.input, all.cached), (3, 1, 15, 5));
+        assert_eq!((all.output, all.cost), (3, 42));
+        for by in [model_call::By::Day, model_call::By::Session, model_call::By::Model] {
+            let parts = store.read(|tx| model_call::spent(tx, begun.owner, by, 0)).unwrap();
+            assert_eq!(parts.iter().map(|part| part.cost).sum::<i64>(), 42, "{by:?}");
+        }
+    });
+}
+
+#[test]
+fn the_end_of_a_process_is_announced_once_a_turn_until_somebody_takes_note() {
+    on_both(|store| {
+        let begun = begun(store);
+        let later = TurnId::new();
+        write(store, |tx| {
+            turn::begin(tx, later, begun.session, "later")?;
+            process::started(tx, begun.session, "p1", "k", "make")
+        });
+        let announce = |turn| write(store, |tx| process::announce(tx, begun.session, turn)).len();
+        assert_eq!(announce(begun.turn), 0, "it runs");
+        assert!(write(store, |tx| process::ended(tx, "p1", "exit code 3")));
+        assert!(!write(store, |tx| process::ended(tx, "p1", "exit code 4")), "it ended twice");
+        assert_eq!((announce(begun.turn), announce(begun.turn), announce(later)), (1, 0, 1));
+        assert!(write(store, |tx| process::acknowledge(tx, begun.session, "p1")));
+        assert_eq!(announce(begun.turn), 0, "it was taken note of");
+        assert!(store.read(|tx| process::owed(tx, begun.session)).unwrap().is_empty());
+    });
+}
