@@ -1,1 +1,29 @@
-//! The turn engine.
+//! The turn engine: from an input to an answer, one commit a step.
+//!
+//! A turn is a loop of asking a model and running the calls it asks for. Each step is in the store
+//! before the next one begins, so a turn can be taken up by any process after any crash. This crate
+//! owns that loop, recovery, budgets, the loop guard and the policy. It must not know HTTP servers
+//! or terminals: faces watch [`Event`]s.
+
+mod agent;
+mod asking;
+pub mod budget;
+mod calls;
+mod error;
+mod event;
+pub mod guard;
+mod pending;
+pub mod policy;
+mod processes;
+mod prompt;
+mod settings;
+mod turn;
+mod work;
+
+pub use agent::{Agent, Opened};
+pub use budget::AGENT;
+pub use error::{Error, Result};
+pub use event::{Event, Observer};
+pub use settings::{Budgets, Guards, Settings};
+pub use turn::{Ended, Ending};
+pub use work::{Input, Work};

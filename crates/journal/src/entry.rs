@@ -46,6 +46,9 @@ pub enum Body {
         /// What later calls have to know; the tools know its shape.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         facts: Vec<Value>,
+        /// Tells whether two results are the same, whatever their times and marks.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        fingerprint: String,
         /// The blob with all of the output, where the result shows only a part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         whole: Option<String>,

@@ -1,7 +1,7 @@
 //! The ledger of model calls: every attempt, of every purpose.
 
 use mainstay_message::Usage;
-use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
+use mainstay_store::{Id, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
 
 use crate::storable::storable;
 use crate::{Result, SessionId, TurnId};
@@ -51,14 +51,19 @@ pub struct Spent {
     pub calls: i64,
     /// How many of them failed.
     pub failed: i64,
-    /// Tokens read, cached ones included.
-    pub input: i64,
-    /// Tokens of those that came from a cache.
-    pub cached: i64,
-    /// Tokens written.
-    pub output: i64,
+    /// Their tokens.
+    pub usage: Usage,
     /// Millionths of a dollar.
     pub cost: i64,
+}
+
+/// Whose spending is told.
+#[derive(Clone, Copy, Debug)]
+pub enum On {
+    /// That of a session.
+    Session(SessionId),
+    /// That of a turn.
+    Turn(TurnId),
 }
 
 /// What spending is told by.
@@ -144,42 +149,46 @@ pub fn spent(tx: &mut ReadTx<'_>, owner: OwnerId, by: By, since: i64) -> Result<
     let (what, order) = match by {
         // Whole days since 1970; named below.
         By::Day => ("CAST(started_at / 86400000 AS TEXT)", "MAX(started_at) DESC"),
-        By::Model => ("model", "7 DESC, 1"),
+        By::Model => ("model", "9 DESC, 1"),
         By::Session => ("COALESCE(session, '')", "MAX(started_at) DESC"),
     };
     let sql = format!(
-        "SELECT {what}, COUNT(*),
-             CAST(SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END) AS BIGINT),
-             CAST(SUM(input + cached + cache_written) AS BIGINT), CAST(SUM(cached) AS BIGINT),
-             CAST(SUM(output) AS BIGINT), CAST(SUM(cost) AS BIGINT)
-         FROM model_calls WHERE owner = ?1 AND started_at >= ?2
+        "SELECT {what}, {SUMS} FROM model_calls WHERE owner = ?1 AND started_at >= ?2
          GROUP BY 1 ORDER BY {order}"
     );
     Ok(tx.query(&sql, params![owner, since], read)?)
 }
 
-/// What a session spent in all.
-pub fn spent_by_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Spent> {
-    Ok(tx.query_one(
-        "SELECT COALESCE(MAX(session), ''), COUNT(*),
-             CAST(COALESCE(SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END), 0) AS BIGINT),
-             CAST(COALESCE(SUM(input + cached + cache_written), 0) AS BIGINT),
-             CAST(COALESCE(SUM(cached), 0) AS BIGINT), CAST(COALESCE(SUM(output), 0) AS BIGINT),
-             CAST(COALESCE(SUM(cost), 0) AS BIGINT)
-         FROM model_calls WHERE session = ?1",
-        params![session],
-        read,
-    )?)
+/// What the calls of one session or turn took.
+pub fn spent_on(tx: &mut ReadTx<'_>, what: On) -> Result<Spent> {
+    let (column, id): (&str, &dyn ToValue) = match &what {
+        On::Session(session) => ("session", session),
+        On::Turn(turn) => ("turn", turn),
+    };
+    let sql =
+        format!("SELECT COALESCE(MAX({column}), ''), {SUMS} FROM model_calls WHERE {column} = ?1");
+    Ok(tx.query_one(&sql, &[id], read)?)
 }
 
+const SUMS: &str = "COUNT(*),
+    CAST(COALESCE(SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END), 0) AS BIGINT),
+    CAST(COALESCE(SUM(input), 0) AS BIGINT), CAST(COALESCE(SUM(cached), 0) AS BIGINT),
+    CAST(COALESCE(SUM(cache_written), 0) AS BIGINT), CAST(COALESCE(SUM(output), 0) AS BIGINT),
+    CAST(COALESCE(SUM(reasoning), 0) AS BIGINT), CAST(COALESCE(SUM(cost), 0) AS BIGINT)";
+
 fn read(row: &Row<'_>) -> mainstay_store::Result<Spent> {
+    let tokens = |column| Ok(u64::try_from(row.get::<i64>(column)?).unwrap_or(0));
     Ok(Spent {
         what: row.get(0)?,
         calls: row.get(1)?,
         failed: row.get(2)?,
-        input: row.get(3)?,
-        cached: row.get(4)?,
-        output: row.get(5)?,
-        cost: row.get(6)?,
+        usage: Usage {
+            input: tokens(3)?,
+            cached: tokens(4)?,
+            cache_written: tokens(5)?,
+            output: tokens(6)?,
+            reasoning: tokens(7)?,
+        },
+        cost: row.get(8)?,
     })
 }

@@ -89,6 +89,7 @@ CREATE TABLE model_calls (
     request_id TEXT
 ) STRICT;
 CREATE INDEX model_calls_by_session ON model_calls (session, id);
+CREATE INDEX model_calls_by_turn ON model_calls (turn);
 CREATE INDEX model_calls_by_time ON model_calls (owner, started_at);
 CREATE INDEX model_calls_open ON model_calls (session) WHERE state = 'open';
 

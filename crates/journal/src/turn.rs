@@ -114,8 +114,13 @@ pub fn with_key_anywhere(
 }
 
 /// Begins a turn. The caller has seen that the key is new; two who did clash here.
-pub fn begin(tx: &mut WriteTx<'_>, id: TurnId, session: SessionId, input_key: &str) -> Result<i64> {
-    let now = tx.now();
+pub fn begin(
+    tx: &mut WriteTx<'_>,
+    id: TurnId,
+    session: SessionId,
+    input_key: &str,
+) -> Result<Turn> {
+    let (now, state) = (tx.now(), State::Open);
     let number: i64 = tx.query_one(
         "UPDATE sessions SET turns = turns + 1 WHERE id = ?1 RETURNING turns",
         params![session],
@@ -124,9 +129,19 @@ pub fn begin(tx: &mut WriteTx<'_>, id: TurnId, session: SessionId, input_key: &s
     tx.execute(
         "INSERT INTO turns (id, session, number, input_key, state, started_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![id, session, number, input_key, State::Open, now],
+        params![id, session, number, input_key, state, now],
     )?;
-    Ok(number)
+    Ok(Turn {
+        id,
+        session,
+        number,
+        input_key: input_key.to_owned(),
+        state,
+        outcome: None,
+        reason: None,
+        resume_at: None,
+        started_at: now,
+    })
 }
 
 /// The turn with this name.

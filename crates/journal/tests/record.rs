@@ -79,12 +79,12 @@ fn the_same_input_twice_is_the_same_turn() {
         let begun = begun(store);
         let found = store.read(|tx| turn::with_key(tx, begun.session, "key")).unwrap().unwrap();
         assert_eq!((found.id, found.number), (begun.turn, 1));
-        let again: mainstay_journal::Result<i64> =
+        let again: mainstay_journal::Result<turn::Turn> =
             store.write(|tx| turn::begin(tx, TurnId::new(), begun.session, "key"));
         assert!(again.is_err(), "two turns have one key");
         // The refused one did not use up a number.
         let next = write(store, |tx| turn::begin(tx, TurnId::new(), begun.session, "other"));
-        assert_eq!(next, 2);
+        assert_eq!(next.number, 2);
     });
 }
 
@@ -155,9 +155,9 @@ fn every_attempt_is_in_the_ledger_and_in_the_sums() {
         });
         write(store, |tx| model_call::begin(tx, Id::new(), &purpose, "a/x"));
         assert_eq!(write(store, |tx| model_call::abandon(tx, begun.session)), 1);
-        let all = store.read(|tx| model_call::spent_by_session(tx, begun.session)).unwrap();
-        assert_eq!((all.calls, all.failed, all.input, all.cached), (3, 1, 15, 5));
-        assert_eq!((all.output, all.cost), (3, 42));
+        let all =
+            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(begun.turn))).unwrap();
+        assert_eq!((all.calls, all.failed, all.usage, all.cost), (3, 1, answered.usage, 42));
         for by in [model_call::By::Day, model_call::By::Session, model_call::By::Model] {
             let parts = store.read(|tx| model_call::spent(tx, begun.owner, by, 0)).unwrap();
             assert_eq!(parts.iter().map(|part| part.cost).sum::<i64>(), 42, "{by:?}");

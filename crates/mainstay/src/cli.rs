@@ -6,7 +6,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{backup, completions, doctor, man, restore, store};
+use crate::commands::{
+    backup, completions, cost, doctor, man, restore, resume, run, sessions, store,
+};
 use crate::context::Context;
 use crate::env;
 use crate::error::{Error, Kind};
@@ -29,6 +31,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArgs),
+    Resume(resume::ResumeArgs),
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    Cost(cost::CostArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
@@ -53,6 +60,10 @@ pub(crate) fn run() -> Exit {
     };
     let context = Context::new(cli.globals);
     let ended = match &cli.command {
+        Command::Run(args) => run::run(args, &context),
+        Command::Resume(args) => resume::run(args, &context),
+        Command::Sessions(command) => sessions::run(command, &context),
+        Command::Cost(args) => cost::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),
         Command::Restore(args) => restore::run(args, &context),

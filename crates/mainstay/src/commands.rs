@@ -2,7 +2,11 @@
 
 pub(crate) mod backup;
 pub(crate) mod completions;
+pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod restore;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod sessions;
 pub(crate) mod store;

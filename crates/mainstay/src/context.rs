@@ -21,6 +21,11 @@ impl Context {
         Self { globals, output }
     }
 
+    /// Whether answers are wanted in JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.globals.json
+    }
+
     /// Where things are. Commands that need none of it work without a home.
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::resolve(&self.globals)
@@ -29,7 +34,7 @@ impl Context {
 
 /// The tables of every part of the program.
 fn schema() -> Schema {
-    Schema::new(&[])
+    Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT])
 }
 
 /// How the program opens stores.

@@ -29,13 +29,40 @@ pub(crate) const HOME: Variable =
 pub(crate) const NO_COLOR: Variable =
     Variable { name: "NO_COLOR", doc: "Switches colours off, whatever its value" };
 
+/// Which model is asked.
+pub(crate) const MAINSTAY_MODEL: Variable =
+    Variable { name: "MAINSTAY_MODEL", doc: "The model that --model names" };
+
+/// How long a keeper waits for a new agent.
+pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
+    name: "MAINSTAY_KEEPER_GRACE",
+    doc: "How long commands go on after their agent died, waiting for another: seconds",
+};
+
 /// Every variable.
-pub(crate) const ALL: [Variable; 4] = [MAINSTAY_HOME, MAINSTAY_STORE, HOME, NO_COLOR];
+pub(crate) const ALL: [Variable; 6] =
+    [MAINSTAY_HOME, MAINSTAY_STORE, MAINSTAY_MODEL, MAINSTAY_KEEPER_GRACE, HOME, NO_COLOR];
+
+/// A variable that the configuration names, such as that of a provider's key.
+#[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]
+pub(crate) fn named_by_configuration(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The whole environment, of which commands are given a part.
+pub(crate) fn all() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
 
 impl Variable {
     /// The value; an empty one counts as not set.
     #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]
     pub(crate) fn get(&self) -> Option<OsString> {
         std::env::var_os(self.name).filter(|value| !value.is_empty())
+    }
+
+    /// The value as text.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.get().map(|value| value.to_string_lossy().into_owned())
     }
 }

@@ -47,6 +47,11 @@ impl Error {
         Self { kind: Kind::Configuration, message: message.into(), hints: Vec::new() }
     }
 
+    /// A command line that cannot be followed.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, message: message.into(), hints: Vec::new() }
+    }
+
     /// A failure.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
@@ -87,6 +92,26 @@ impl From<mainstay_store::Error> for Error {
         // An engine's own words may have many lines.
         let message = wording::line(&error.to_string());
         Self { kind, message, hints: error.hint().into_iter().collect() }
+    }
+}
+
+impl From<mainstay_journal::Error> for Error {
+    fn from(error: mainstay_journal::Error) -> Self {
+        match error {
+            mainstay_journal::Error::Store(error) => error.into(),
+            damaged @ mainstay_journal::Error::Damaged { .. } => {
+                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
+            }
+        }
+    }
+}
+
+impl From<mainstay_agent::Error> for Error {
+    fn from(error: mainstay_agent::Error) -> Self {
+        match error {
+            mainstay_agent::Error::Journal(error) => error.into(),
+            other => Self::configuration(other.to_string()),
+        }
     }
 }
 

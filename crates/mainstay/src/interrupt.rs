@@ -107,8 +107,9 @@ impl Signals {
     }
 }
 
+/// Whether whoever started the program wants a signal ignored.
 #[expect(unsafe_code, reason = "the standard library has no signals")]
-fn is_ignored(signal: libc::c_int) -> bool {
+pub(crate) fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: an all-zero action is a valid place for the call to fill; nothing is changed.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: a null new action only asks; `action` is ours and lives.

@@ -5,7 +5,9 @@
 
 mod cli;
 mod commands;
+mod config;
 mod context;
+mod engine;
 mod env;
 mod error;
 mod exit;
@@ -13,8 +15,14 @@ mod interrupt;
 mod output;
 mod progress;
 mod settings;
+mod telling;
 mod wording;
 
 fn main() -> std::process::ExitCode {
+    // The keeper is this program too; it needs nothing of the command line.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == engine::KEEPER) {
+        return mainstay_tools::keeper::serve(words);
+    }
     cli::run().into()
 }

@@ -85,7 +85,7 @@ pub(crate) fn object<T: Clone + Into<Value>>(pairs: &[(String, T)]) -> Map<Strin
 
 /// Writes to standard output, with a line end after it. A reader that has seen enough
 /// (`| head -1`) is no error.
-fn print(bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn print(bytes: &[u8]) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
     let written =

@@ -81,6 +81,10 @@ impl Settings {
     /// act on another one.
     pub(crate) fn completed(&self, hint: &str) -> String {
         let bare = [
+            "mainstay run",
+            "mainstay resume",
+            "mainstay sessions",
+            "mainstay cost",
             "mainstay doctor",
             "mainstay backup",
             "mainstay restore",

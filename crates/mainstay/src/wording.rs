@@ -38,8 +38,30 @@ pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
 
 /// A time in milliseconds since 1970, as the clock on the wall here shows it.
 pub(crate) fn time(millis: i64) -> String {
+    formatted(millis, "%Y-%m-%d %H:%M:%S %:z")
+}
+
+/// The same to the minute.
+pub(crate) fn minute(millis: i64) -> String {
+    formatted(millis, "%Y-%m-%d %H:%M")
+}
+
+/// The date in UTC of a time in milliseconds since 1970.
+pub(crate) fn date(millis: i64) -> String {
     match Timestamp::from_millisecond(millis) {
-        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
+        Ok(time) => time.strftime("%Y-%m-%d").to_string(),
+        Err(_) => format!("{millis} ms"),
+    }
+}
+
+/// The date here and now.
+pub(crate) fn today() -> String {
+    formatted(mainstay_store::wall_millis(), "%Y-%m-%d")
+}
+
+fn formatted(millis: i64, format: &str) -> String {
+    match Timestamp::from_millisecond(millis) {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime(format).to_string(),
         Err(_) => format!("{millis} ms"),
     }
 }

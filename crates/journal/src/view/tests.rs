@@ -95,6 +95,7 @@ fn bodies() -> impl Strategy<Value = Vec<Body>> {
                 failed: false,
             },
             facts: Vec::new(),
+            fingerprint: String::new(),
             whole: None,
         }),
         text().prop_map(|text| Body::Notice { text }),
@@ -152,7 +153,7 @@ proptest! {
                         name: "shell".to_owned(),
                         failed: false,
                     },
-                    facts: Vec::new(),
+                    facts: Vec::new(), fingerprint: String::new(),
                     whole: None,
                 });
             }
@@ -212,7 +213,7 @@ fn a_notice_that_comes_while_a_call_runs_stands_after_its_result() {
         Body::User { content: vec![Content::Text("go".to_owned())] },
         Body::Assistant { parts: vec![AssistantPart::Call(call)], model: "m".to_owned() },
         Body::Notice { text: "a process ended".to_owned() },
-        Body::Result { result, facts: Vec::new(), whole: None },
+        Body::Result { result, facts: Vec::new(), fingerprint: String::new(), whole: None },
     ]));
     assert!(matches!(&messages[2], Message::Results(results) if results.len() == 1));
     assert!(matches!(&messages[3], Message::User(_)), "{messages:?}");

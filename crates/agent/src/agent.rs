@@ -1,0 +1,123 @@
+//! An agent: the parts that all sessions of a process share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mainstay_journal::{SessionId, session, turn};
+use mainstay_llm::Client;
+use mainstay_message::ToolSpec;
+use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
+use mainstay_tools::{Keeper, Tool};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::work::Work;
+use crate::{Result, Settings, prompt};
+
+/// An agent. Clones share it.
+#[derive(Clone)]
+pub struct Agent {
+    pub(crate) parts: Arc<Parts>,
+}
+
+pub(crate) struct Parts {
+    pub(crate) store: Store,
+    pub(crate) owner: OwnerId,
+    pub(crate) client: Client,
+    pub(crate) keeper: Keeper,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) settings: Settings,
+}
+
+/// The answer to a request for a session.
+pub enum Opened {
+    /// It is ours until the work is dropped.
+    Got(Box<Work>),
+    /// Another process has it.
+    Held(Holder),
+}
+
+impl Agent {
+    /// An agent that keeps its record in `store` and its processes with `keeper`.
+    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
+        let tools = mainstay_tools::all();
+        let specs = tools.iter().map(|tool| tool.spec()).collect();
+        let client = Client::new();
+        let parts = Parts { store, owner, client, keeper, tools, specs, settings };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a
+    /// session without a word in it is none.
+    pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
+        let id = SessionId::new();
+        let prompt = prompt::system(workspace, date);
+        match self.lease(id)? {
+            Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
+            // The name was made just now.
+            Acquired::Held(holder) => Err(in_use(&holder).into()),
+        }
+    }
+
+    /// Takes a session up, unless another process has it.
+    pub fn open(&self, id: SessionId) -> Result<Opened> {
+        match self.lease(id)? {
+            Acquired::Got(lease) => Ok(Opened::Got(Box::new(Work::load(self.clone(), id, lease)?))),
+            Acquired::Held(holder) => Ok(Opened::Held(holder)),
+        }
+    }
+
+    /// The session of this owner that starts with what was typed.
+    pub fn find(&self, typed: &str) -> Result<session::Session> {
+        Ok(blocking(|| self.parts.store.read(|tx| session::find(tx, self.parts.owner, typed)))?)
+    }
+
+    /// The turn of any session that was begun with this key.
+    pub fn turn_with_key(&self, key: &str) -> Result<Option<turn::Turn>> {
+        let owner = self.parts.owner;
+        Ok(blocking(|| self.parts.store.read(|tx| turn::with_key_anywhere(tx, owner, key)))?)
+    }
+
+    /// All turns that are not over, the newest first.
+    pub fn unfinished(&self) -> Result<Vec<turn::Turn>> {
+        Ok(blocking(|| self.parts.store.read(|tx| turn::unfinished(tx, self.parts.owner)))?)
+    }
+
+    /// Ends what still runs for this process. Whatever had to be recorded was.
+    pub async fn leave(&self) {
+        self.parts.keeper.leave().await;
+    }
+
+    fn lease(&self, id: SessionId) -> Result<Acquired> {
+        let Parts { store, settings, .. } = &*self.parts;
+        Ok(blocking(|| store.try_acquire(&format!("session/{id}"), settings.lease))?)
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let place = self.parts.specs.iter().position(|spec| spec.name == name)?;
+        self.parts.tools.get(place)
+    }
+
+    pub(crate) fn write<T: Send>(
+        &self,
+        closure: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
+        blocking(|| self.parts.store.write(closure))
+    }
+}
+
+fn in_use(holder: &Holder) -> mainstay_store::Error {
+    mainstay_store::Error::InUse {
+        what: format!("the lease on {}", holder.resource),
+        holder: holder.process.to_string(),
+    }
+}
+
+/// Runs something that blocks. On a runtime with several threads the others go on meanwhile; with a
+/// single one there is nobody else who would wait, and handing over would cost more.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}

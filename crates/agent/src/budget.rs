@@ -1,0 +1,229 @@
+//! Budgets: a tree of limits, and no call without a reservation in all of them.
+//!
+//! A turn's budget hangs below its session's, that of a child session below the turn that asked for
+//! it, and everything below the owner's day. A reservation is charged at once and corrected when the
+//! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
+
+use mainstay_store::{Component, Migration, OwnerId, ReadTx, WriteTx, params};
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// The tables of the agent.
+pub const AGENT: Component = Component { name: "agent", migrations: &[Migration::Both(TABLES)] };
+
+const TABLES: &str = "
+CREATE TABLE budgets (
+    id TEXT PRIMARY KEY,
+    parent TEXT REFERENCES budgets (id),
+    depth INTEGER NOT NULL,
+    money_limit INTEGER,
+    tokens_limit INTEGER,
+    calls_limit INTEGER,
+    money INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    calls INTEGER NOT NULL
+) STRICT;
+";
+
+/// What may be spent; nothing stands for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Millionths of a dollar.
+    pub money: Option<i64>,
+    /// Tokens, read and written.
+    pub tokens: Option<i64>,
+    /// Calls of models.
+    pub calls: Option<i64>,
+}
+
+/// What a call takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Millionths of a dollar.
+    pub money: i64,
+    /// Tokens, read and written.
+    pub tokens: i64,
+    /// Calls of models.
+    pub calls: i64,
+}
+
+/// A limit that leaves no room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent(pub String);
+
+/// Where a turn's spending is charged.
+#[derive(Clone, Copy, Debug)]
+pub struct Account<'a> {
+    /// Who pays.
+    pub owner: OwnerId,
+    /// The turn's budget.
+    pub id: &'a str,
+    /// What the owner may spend in a day.
+    pub day: Limits,
+}
+
+/// The name of a session's budget.
+pub fn of_session(session: impl std::fmt::Display) -> String {
+    format!("session/{session}")
+}
+
+/// The name of a turn's budget.
+pub fn of_turn(turn: impl std::fmt::Display) -> String {
+    format!("turn/{turn}")
+}
+
+/// Opens a budget below `parent`, or changes its limits where it is open.
+pub fn open(
+    tx: &mut WriteTx<'_>,
+    id: &str,
+    parent: Option<&str>,
+    limits: &Limits,
+) -> Result<()> {
+    let depth: i64 = match parent {
+        None => 0,
+        Some(parent) => tx
+            .query_opt("SELECT depth FROM budgets WHERE id = ?1", params![parent], |row| {
+                row.get(0)
+            })?
+            .map_or(0, |depth: i64| depth + 1),
+    };
+    tx.execute(
+        "INSERT INTO budgets
+             (id, parent, depth, money_limit, tokens_limit, calls_limit, money, tokens, calls)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0)
+         ON CONFLICT (id) DO UPDATE SET money_limit = excluded.money_limit,
+             tokens_limit = excluded.tokens_limit, calls_limit = excluded.calls_limit",
+        params![id, parent, depth, limits.money, limits.tokens, limits.calls],
+    )?;
+    Ok(())
+}
+
+/// How many budgets stand above this one.
+pub fn depth(tx: &mut ReadTx<'_>, id: &str) -> Result<i64> {
+    let sql = "SELECT depth FROM budgets WHERE id = ?1";
+    Ok(tx.query_opt(sql, params![id], |row| row.get(0))?.unwrap_or(0))
+}
+
+/// Charges `amount` to the turn and everything above it. Where one of them has no room for it,
+/// nothing is charged and that one is named.
+pub fn reserve(
+    tx: &mut WriteTx<'_>,
+    account: &Account<'_>,
+    amount: &Amount,
+) -> Result<std::result::Result<(), Spent>> {
+    let day = day_of(tx.now(), account.owner);
+    open(tx, &day, None, &account.day)?;
+    let path = path(tx, account.id, day)?;
+    for id in &path {
+        let spent = tx
+            .query_opt(
+                "SELECT money, tokens, calls, money_limit, tokens_limit, calls_limit
+                 FROM budgets WHERE id = ?1",
+                params![id],
+                |row| {
+                    let used =
+                        Amount { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? };
+                    let limits =
+                        Limits { money: row.get(3)?, tokens: row.get(4)?, calls: row.get(5)? };
+                    Ok(limits.left_out(&used, amount))
+                },
+            )?
+            .flatten();
+        if let Some(what) = spent {
+            return Ok(Err(Spent(format!("the budget of {} is spent: {what}", spoken(id)))));
+        }
+    }
+    charge(tx, &path, amount)?;
+    Ok(Ok(()))
+}
+
+/// Corrects what was reserved to what was used.
+pub fn settle(
+    tx: &mut WriteTx<'_>,
+    account: &Account<'_>,
+    reserved: &Amount,
+    used: &Amount,
+) -> Result<()> {
+    let difference = Amount {
+        money: used.money - reserved.money,
+        tokens: used.tokens - reserved.tokens,
+        calls: used.calls - reserved.calls,
+    };
+    let day = day_of(tx.now(), account.owner);
+    open(tx, &day, None, &account.day)?;
+    let path = path(tx, account.id, day)?;
+    charge(tx, &path, &difference)
+}
+
+fn charge(tx: &mut WriteTx<'_>, path: &[String], amount: &Amount) -> Result<()> {
+    for id in path {
+        tx.execute(
+            "UPDATE budgets SET money = money + ?2, tokens = tokens + ?3, calls = calls + ?4
+             WHERE id = ?1",
+            params![id, amount.money, amount.tokens, amount.calls],
+        )?;
+    }
+    Ok(())
+}
+
+/// The budget, those above it, and the day.
+fn path(tx: &mut ReadTx<'_>, id: &str, day: String) -> Result<Vec<String>> {
+    let mut path = vec![id.to_owned()];
+    while let Some(last) = path.last()
+        && let Some(parent) = tx
+            .query_opt("SELECT parent FROM budgets WHERE id = ?1", params![last], |row| {
+                row.get::<Option<String>>(0)
+            })?
+            .flatten()
+    {
+        path.push(parent);
+    }
+    path.push(day);
+    Ok(path)
+}
+
+fn day_of(now: i64, owner: OwnerId) -> String {
+    format!("day/{owner}/{}", now.div_euclid(24 * 60 * 60 * 1000))
+}
+
+fn spoken(id: &str) -> &'static str {
+    match id.split('/').next() {
+        Some("day") => "this day",
+        Some("session") => "this session",
+        _ => "this turn",
+    }
+}
+
+impl Limits {
+    /// Which limit has no room for `amount` beside what was `used`.
+    fn left_out(&self, used: &Amount, amount: &Amount) -> Option<String> {
+        let over = |limit: Option<i64>, used: i64, amount: i64| {
+            limit.filter(|limit| used.saturating_add(amount) > *limit)
+        };
+        if let Some(limit) = over(self.money, used.money, amount.money) {
+            return Some(format!(
+                "{} of {} used, and the next call may take {}",
+                dollars(used.money),
+                dollars(limit),
+                dollars(amount.money)
+            ));
+        }
+        if let Some(limit) = over(self.tokens, used.tokens, amount.tokens) {
+            return Some(format!(
+                "{} of {limit} tokens used, and the next call may take {}",
+                used.tokens, amount.tokens
+            ));
+        }
+        over(self.calls, used.calls, amount.calls)
+            .map(|limit| format!("{} of {limit} calls of models made", used.calls))
+    }
+}
+
+/// An amount of money, as people write it.
+pub fn dollars(micros: i64) -> String {
+    let digits = if micros.abs() >= 1_000_000 || micros == 0 { 2 } else { 4 };
+    #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
+    let dollars = micros as f64 / 1e6;
+    format!("${dollars:.digits$}")
+}

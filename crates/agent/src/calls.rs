@@ -1,0 +1,493 @@
+//! Running the calls of a message: prepared, started, run, written down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::model_call::Attempt;
+use mainstay_journal::{CallId, SessionId, TurnId, call, process};
+use mainstay_llm::Answer;
+use mainstay_message::{AssistantPart, Call, CallResult, Content};
+use mainstay_store::WriteTx;
+use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
+use serde_json::Value;
+use tokio::time::{timeout, timeout_at};
+
+use crate::asking::Asking;
+use crate::guard::Verdict;
+use crate::pending::{Pending, Step, fingerprint};
+use crate::turn::{Drive, Halt, spoken};
+use crate::work::append;
+use crate::{Event, Result};
+
+/// What happened and is not written down yet.
+#[derive(Default)]
+pub(crate) struct Known {
+    said: Option<Said>,
+    /// The names of the calls in what was said.
+    pub(crate) call_ids: Vec<CallId>,
+    pub(crate) results: Vec<Written>,
+}
+
+/// A model's message.
+struct Said {
+    asking: Asking,
+    attempts: Vec<Attempt>,
+    body: Body,
+    calls: Vec<Call>,
+}
+
+/// A result as it will be written.
+pub(crate) struct Written {
+    id: CallId,
+    pub(crate) body: Body,
+    whole: Option<Vec<u8>>,
+    facts: Vec<Fact>,
+    event: Event,
+}
+
+/// Time that a tool is given beyond its own limit before the engine ends it.
+const SLACK: Duration = Duration::from_secs(10);
+/// How long the engine waits for a cancelled call to tell how it ended.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The longest text that one result may bring into the conversation.
+const LONGEST: usize = 100_000;
+
+impl Known {
+    /// Takes in what a model said.
+    pub(crate) fn say(
+        &mut self,
+        asking: Asking,
+        attempts: Vec<Attempt>,
+        answer: &Answer,
+        calls: &[Call],
+    ) {
+        let body = Body::Assistant {
+            parts: answer.parts.clone(),
+            model: answer.candidate.to_string(),
+        };
+        self.call_ids = calls.iter().map(|_| CallId::new()).collect();
+        self.said = Some(Said { asking, attempts, body, calls: calls.to_vec() });
+    }
+}
+
+impl Drive<'_> {
+    /// Runs every call that flies, group by group. What the last ones brought is known, and written
+    /// down by the next commit.
+    pub(crate) async fn run_calls(&mut self) -> std::result::Result<(), Halt> {
+        while !self.flying.is_empty() {
+            let group = self.next_group();
+            let steps: Vec<Step> =
+                group.iter().map(|pending| pending.step(self.work, &self.guard)).collect();
+            let mut running = Vec::new();
+            for (mut pending, step) in group.into_iter().zip(steps) {
+                match step {
+                    Step::Run => {
+                        pending.plan = self.plan(&pending).await?;
+                        running.push((pending, Step::Run));
+                    }
+                    Step::Settle => running.push((pending, Step::Settle)),
+                    Step::Refuse(outcome) => self.finish(&pending, outcome)?,
+                    Step::Withhold(times) => self.withhold(&pending, times)?,
+                    Step::Ask(reason) => return Err(Halt::Parked { reason, resume_at: None }),
+                    Step::End(reason) => return Err(Halt::Stuck(reason)),
+                }
+            }
+            self.start(&running)?;
+            self.run_group(running).await?;
+        }
+        Ok(())
+    }
+
+    /// The next calls that may run beside each other.
+    fn next_group(&self) -> Vec<Pending> {
+        let mut group: Vec<Pending> = Vec::new();
+        for pending in &self.flying {
+            let together = pending.may_run_beside_others()
+                && group.iter().all(Pending::may_run_beside_others);
+            if !group.is_empty() && !together {
+                break;
+            }
+            group.push(pending.clone());
+        }
+        group
+    }
+
+    /// What must be known of a call before it starts. Cancelled like the call itself.
+    async fn plan(&self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
+        let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
+            return Ok(None);
+        };
+        let session = self.work.id.to_string();
+        let call = pending.invocation(&session, arguments, &self.work.workplace);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Halt::Cancelled),
+            planned = timeout_at(self.deadline, tool.plan(call)) => Ok(planned.ok().flatten()),
+        }
+    }
+
+    /// Writes down that calls are about to have their effect.
+    fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
+        let starting: Vec<(CallId, Option<String>)> = running
+            .iter()
+            .filter(|(_, step)| matches!(step, Step::Run))
+            .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
+            .collect();
+        if !starting.is_empty() {
+            self.commit(|tx| {
+                for (id, plan) in &starting {
+                    call::start(tx, *id, plan.as_deref())?;
+                }
+                Ok(())
+            })?;
+        }
+        for (pending, _) in running {
+            let arguments = match &pending.arguments {
+                Ok(arguments) => arguments.clone(),
+                Err(_) => Value::String(pending.call.arguments.clone()),
+            };
+            let (id, name) = (pending.id.to_string(), pending.call.name.clone());
+            (self.observer)(Event::ToolCall { id, name, arguments });
+        }
+        Ok(())
+    }
+
+    /// Runs calls beside each other and takes in their outcomes as they come.
+    async fn run_group(&mut self, running: Vec<(Pending, Step)>) -> std::result::Result<(), Halt> {
+        let mut flights: FuturesUnordered<_> = running
+            .into_iter()
+            .map(|(pending, step)| {
+                let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+                async move {
+                    let landed = match step {
+                        Step::Settle => settle(&pending, &workplace, &session).await,
+                        _ => Landed::Done(fly(&pending, &workplace, &session).await),
+                    };
+                    (pending, landed)
+                }
+            })
+            .collect();
+        loop {
+            let landed = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                landed = timeout_at(self.deadline, flights.next()) => landed,
+            };
+            let (pending, landed) = match landed {
+                Ok(Some(landed)) => landed,
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    drop(flights);
+                    self.close_calls("the turn's time was over").await?;
+                    return Ok(());
+                }
+            };
+            match landed {
+                Landed::Done(outcome) => {
+                    self.finish(&pending, outcome)?;
+                    // The last one is written down together with what comes next.
+                    if !flights.is_empty() {
+                        self.commit(|_| Ok(()))?;
+                    }
+                }
+                // It never ran: it comes back as a call like any other.
+                Landed::NotStarted => self.put_back(&pending),
+                Landed::InDoubt(words) => {
+                    let started = pending.started_before.unwrap_or(0);
+                    let outcome = in_doubt(started, &words);
+                    let message = format!(
+                        "the outcome of {} is not known; the model is told to check",
+                        pending.call.name
+                    );
+                    (self.observer)(Event::Notice { about: "in_doubt", message, void: false });
+                    self.finish(&pending, outcome)?;
+                }
+            }
+        }
+    }
+
+    fn put_back(&mut self, pending: &Pending) {
+        if let Some(flying) = self.flying.iter_mut().find(|flying| flying.id == pending.id) {
+            flying.started_before = None;
+        }
+    }
+
+    /// Takes in the outcome of a call.
+    fn finish(
+        &mut self,
+        pending: &Pending,
+        mut outcome: Outcome,
+    ) -> std::result::Result<(), Halt> {
+        let print = fingerprint(&outcome);
+        let thresholds = pending.thresholds(&self.work.agent.parts.settings);
+        let verdict = self.guard.after(
+            &pending.call.name,
+            &pending.call.arguments,
+            Some(&print),
+            thresholds,
+        );
+        if let Verdict::Nudge(times) = verdict {
+            outcome.pieces.push(Piece::Said(format!(
+                "[Mainstay: this is result number {times} of the same call, and it is the same. \
+                 Another try will bring nothing new.]"
+            )));
+            let message = format!("{} gave the same result {times} times", pending.call.name);
+            (self.observer)(Event::Notice { about: "loop", message, void: false });
+        }
+        self.land(pending, outcome, print);
+        match verdict {
+            Verdict::End(times) => Err(Halt::Stuck(pending.in_circles(times))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the model that a call is not run, because it brought the same so often.
+    fn withhold(&mut self, pending: &Pending, times: u32) -> std::result::Result<(), Halt> {
+        let thresholds = pending.thresholds(&self.work.agent.parts.settings);
+        let (name, arguments) = (&pending.call.name, &pending.call.arguments);
+        let verdict = self.guard.after(name, arguments, None, thresholds);
+        let outcome = Outcome::failed(format!(
+            "[Mainstay: not run. This call gave the same result {times} times in this turn. Do \
+             something else, or end your turn and say what is missing.]"
+        ));
+        self.land(pending, outcome, String::new());
+        match verdict {
+            Verdict::End(times) => Err(Halt::Stuck(pending.in_circles(times))),
+            _ => Ok(()),
+        }
+    }
+
+    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) {
+        self.flying.retain(|flying| flying.id != pending.id);
+        let nonce = nonce();
+        let content = bounded(outcome.content(&nonce));
+        let text: Vec<&str> = content.iter().filter_map(Content::text).collect();
+        let event = Event::ToolResult {
+            id: pending.id.to_string(),
+            name: pending.call.name.clone(),
+            failed: outcome.failed,
+            text: text.join("\n"),
+        };
+        let facts = outcome.facts.iter().filter_map(|fact| serde_json::to_value(fact).ok());
+        let body = Body::Result {
+            result: CallResult {
+                call: pending.call.id.clone(),
+                name: pending.call.name.clone(),
+                content,
+                failed: outcome.failed,
+            },
+            facts: facts.collect(),
+            fingerprint,
+            whole: None,
+        };
+        if outcome.facts.iter().any(|fact| matches!(fact, Fact::Background { .. })) {
+            self.work.has_processes = true;
+        }
+        self.known.results.push(Written {
+            id: pending.id,
+            body,
+            whole: outcome.whole,
+            facts: outcome.facts,
+            event,
+        });
+    }
+
+    /// Gives every call that flies an outcome: what had begun tells how far it came, the rest is not
+    /// run, for this reason.
+    pub(crate) async fn close_calls(&mut self, why: &str) -> Result<()> {
+        let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+        let started = self.started_calls()?;
+        for pending in std::mem::take(&mut self.flying) {
+            let pure = pending.traits().is_some_and(|traits| traits.replay == Replay::Pure);
+            let outcome = if started.contains(&pending.id) && !pure {
+                match timeout(LAST_WORDS, settle(&pending, &workplace, &session)).await {
+                    Ok(Landed::Done(outcome)) => outcome,
+                    Ok(Landed::NotStarted) => not_run(why),
+                    Ok(Landed::InDoubt(words)) => in_doubt(pending.started_before.unwrap_or(0), &words),
+                    Err(_) => in_doubt(pending.started_before.unwrap_or(0), ""),
+                }
+            } else {
+                not_run(why)
+            };
+            let print = fingerprint(&outcome);
+            self.land(&pending, outcome, print);
+        }
+        Ok(())
+    }
+
+    /// The calls that the record says are started.
+    fn started_calls(&self) -> Result<Vec<CallId>> {
+        let store = &self.work.agent.parts.store;
+        let open = crate::agent::blocking(|| store.read(|tx| call::open(tx, self.work.id)))?;
+        let started = open.iter().filter(|open| open.state == call::State::Started);
+        Ok(started.map(|open| open.id).collect())
+    }
+
+    /// Counts the calls that the turn made before this process.
+    pub(crate) fn recount(&mut self) {
+        let settings = self.work.agent.parts.settings.clone();
+        let mut asked: Vec<Call> = Vec::new();
+        for entry in std::mem::take(&mut self.work.recent) {
+            match entry.body {
+                Body::Assistant { parts, .. } => {
+                    asked.extend(parts.into_iter().filter_map(|part| match part {
+                        AssistantPart::Call(call) => Some(call),
+                        _ => None,
+                    }));
+                }
+                Body::Result { result, fingerprint, .. } => {
+                    let Some(call) = asked.iter().find(|call| call.id == result.call) else {
+                        continue;
+                    };
+                    let pending = Pending::new(&self.work.agent, call.clone());
+                    let thresholds = pending.thresholds(&settings);
+                    // One without a fingerprint was withheld.
+                    let print = Some(fingerprint.as_str()).filter(|print| !print.is_empty());
+                    self.guard.after(&call.name, &call.arguments, print, thresholds);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Commits what is known, and more. Events are told when it is durable.
+    pub(crate) fn commit_with<T: Send>(
+        &mut self,
+        mut more: impl FnMut(&mut WriteTx<'_>, &mut Vec<Entry>) -> Result<T> + Send,
+    ) -> Result<T> {
+        let agent = self.work.agent.clone();
+        let place = self.place();
+        let (known, lease) = (&self.known, &self.work.lease);
+        let (entries, value) = agent.write(|tx| {
+            lease.guard(tx)?;
+            let mut entries = Vec::new();
+            if let Some(said) = &known.said {
+                let entry = append(tx, place.0, place.1, &said.body)?;
+                for (position, (call, id)) in said.calls.iter().zip(&known.call_ids).enumerate() {
+                    call::intend(tx, *id, (place.0, place.1, entry.seq, position), call)?;
+                }
+                said.asking.finish(tx, &agent, place, &said.attempts)?;
+                entries.push(entry);
+            }
+            for written in &known.results {
+                entries.push(written.write(tx, place)?);
+            }
+            let value = more(tx, &mut entries)?;
+            Ok((entries, value))
+        })?;
+        for entry in &entries {
+            self.work.take_in(entry);
+        }
+        for written in std::mem::take(&mut self.known).results {
+            (self.observer)(written.event);
+        }
+        Ok(value)
+    }
+}
+
+impl Written {
+    fn write(
+        &self,
+        tx: &mut WriteTx<'_>,
+        (session, turn): (SessionId, TurnId),
+    ) -> Result<Entry> {
+        let entry = match (&self.whole, &self.body) {
+            (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
+                let body = Body::Result {
+                    result: result.clone(),
+                    facts: facts.clone(),
+                    fingerprint: fingerprint.clone(),
+                    whole: Some(tx.put_blob(bytes)?.to_string()),
+                };
+                append(tx, session, turn, &body)?
+            }
+            (_, body) => append(tx, session, turn, body)?,
+        };
+        call::finish(tx, self.id, entry.seq)?;
+        for fact in &self.facts {
+            match fact {
+                Fact::Background { process, keeper, command } => {
+                    process::started(tx, session, process, keeper, command)?;
+                }
+                Fact::Acknowledged { process } => {
+                    process::acknowledge(tx, session, process)?;
+                }
+                Fact::File { .. } | Fact::Exit { .. } => {}
+            }
+        }
+        Ok(entry)
+    }
+}
+
+/// How a flight ended.
+enum Landed {
+    Done(Outcome),
+    NotStarted,
+    InDoubt(String),
+}
+
+/// Runs a call within its limit.
+async fn fly(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Outcome {
+    let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
+        return Outcome::failed("Nothing was done.");
+    };
+    let wall = tool.traits().wall;
+    let call = pending.invocation(session, arguments, workplace);
+    match timeout(wall.saturating_add(SLACK), tool.run(call, pending.plan.as_ref())).await {
+        Ok(outcome) => outcome,
+        Err(_) => Outcome::failed(format!(
+            "The call was ended after {}. It may have had a part of its effect.",
+            spoken(wall)
+        )),
+    }
+}
+
+/// Finds out how a call ended that was started.
+async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Landed {
+    let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
+        return Landed::InDoubt(String::new());
+    };
+    let call = pending.invocation(session, arguments, workplace);
+    match tool.settle(call, pending.plan.as_ref()).await {
+        Settled::Done(outcome) => Landed::Done(outcome),
+        Settled::NotStarted => Landed::NotStarted,
+        Settled::Unknown(words) => Landed::InDoubt(words),
+    }
+}
+
+fn in_doubt(started_at: i64, words: &str) -> Outcome {
+    let minutes = started_at.div_euclid(60_000).rem_euclid(24 * 60);
+    let known = if words.is_empty() { String::new() } else { format!(" {words}") };
+    Outcome::failed(format!(
+        "[Mainstay: outcome unknown. This call was started at {:02}:{:02} UTC and did not report \
+         back.{known} It may have had its effect, wholly or in part; check before repeating it.]",
+        minutes / 60,
+        minutes % 60
+    ))
+}
+
+fn not_run(why: &str) -> Outcome {
+    Outcome::failed(format!("[Mainstay: not run: {why}.]"))
+}
+
+/// Cuts what no tool should have returned.
+fn bounded(content: Vec<Content>) -> Vec<Content> {
+    content
+        .into_iter()
+        .map(|part| match part {
+            Content::Text(text) if text.len() > LONGEST => {
+                let end = text.floor_char_boundary(LONGEST);
+                Content::Text(format!("{}\n[Mainstay: cut here.]", &text[..end]))
+            }
+            part => part,
+        })
+        .collect()
+}
+
+/// Marks the frame of one result; nobody outside can guess it.
+fn nonce() -> String {
+    mainstay_store::Id::new().as_str().chars().rev().take(6).collect()
+}

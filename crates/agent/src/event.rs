@@ -1,0 +1,92 @@
+//! What a face is told while a turn goes on.
+
+use mainstay_message::Usage;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Something that happened. What is durable is told after it was committed; deltas are not.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The session, first of all.
+    Session {
+        /// Its id.
+        id: String,
+        /// The directory it works in.
+        workspace: String,
+    },
+    /// A turn begins or goes on.
+    Turn {
+        /// Its id.
+        id: String,
+        /// Its number within the session.
+        number: i64,
+        /// Whether it goes on after an interruption.
+        resumed: bool,
+    },
+    /// Words of the model.
+    Text {
+        /// The next of them.
+        delta: String,
+    },
+    /// Thoughts of the model.
+    Reasoning {
+        /// The next of them.
+        delta: String,
+    },
+    /// A call is about to run.
+    ToolCall {
+        /// Its id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// What it was asked to do.
+        arguments: Value,
+    },
+    /// A call has its outcome.
+    ToolResult {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Whether it failed.
+        failed: bool,
+        /// What the model reads, words only.
+        text: String,
+    },
+    /// Something worth knowing that does not end the turn.
+    Notice {
+        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`.
+        about: &'static str,
+        /// A sentence.
+        message: String,
+        /// Whether the words since the last call are void, because the model is asked again.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        void: bool,
+    },
+    /// The turn waits for something outside.
+    Parked {
+        /// Why, in a sentence.
+        reason: String,
+        /// When it can go on, in milliseconds since 1970, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resume_at: Option<i64>,
+    },
+    /// The end, last of all.
+    End {
+        /// `answered`, `failed`, `cancelled`, `stuck`, `interrupted` or `parked`.
+        outcome: &'static str,
+        /// The model's last words.
+        answer: String,
+        /// Why, where there is no answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// What all calls of the turn took.
+        usage: Usage,
+        /// What they cost, in dollars.
+        cost: f64,
+    },
+}
+
+/// Takes events in. It is called between steps and must not block for long.
+pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);

@@ -1,0 +1,190 @@
+//! A call on its way: what is to be done with it, before anything is.
+
+use std::sync::Arc;
+
+use mainstay_journal::call::{self, State};
+use mainstay_journal::CallId;
+use mainstay_message::Call;
+use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
+use serde_json::{Map, Value};
+
+use crate::Settings;
+use crate::agent::Agent;
+use crate::guard::{LoopGuard, Thresholds, Verdict};
+use crate::policy::{self, Decision};
+use crate::work::Work;
+
+/// A call that has no outcome yet.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    pub(crate) id: CallId,
+    pub(crate) call: Call,
+    pub(crate) tool: Option<Arc<dyn Tool>>,
+    /// The arguments, or what is wrong with them.
+    pub(crate) arguments: Result<Value, String>,
+    pub(crate) plan: Option<Value>,
+    /// Whether it was started by a process that is gone, and when.
+    pub(crate) started_before: Option<i64>,
+}
+
+/// What is to be done with a call.
+pub(crate) enum Step {
+    /// Run it.
+    Run,
+    /// Find out how it ended.
+    Settle,
+    /// Tell the model this instead.
+    Refuse(Outcome),
+    /// Tell the model that it brought the same this often, and is not run.
+    Withhold(u32),
+    /// Ask a person first, in these words.
+    Ask(String),
+    /// It goes in circles: end the turn, in these words.
+    End(String),
+}
+
+impl Pending {
+    /// A call that a model just asked for.
+    pub(crate) fn new(agent: &Agent, call: Call) -> Self {
+        Self {
+            id: CallId::new(),
+            tool: agent.tool(&call.name).cloned(),
+            arguments: arguments(&call.arguments),
+            call,
+            plan: None,
+            started_before: None,
+        }
+    }
+
+    /// A call that was there before this process.
+    pub(crate) fn from_record(agent: &Agent, open: &call::Open) -> Self {
+        let plan = open.plan.as_deref().and_then(|plan| serde_json::from_str(plan).ok());
+        let started = matches!(open.state, State::Started);
+        Self {
+            id: open.id,
+            plan,
+            started_before: started.then(|| open.started_at.unwrap_or(0)),
+            ..Self::new(agent, open.call.clone())
+        }
+    }
+
+    /// How the tool is to be treated; a tool that is not there does nothing.
+    pub(crate) fn traits(&self) -> Option<Traits> {
+        self.tool.as_ref().map(|tool| tool.traits())
+    }
+
+    /// Whether it may run beside others.
+    pub(crate) fn may_run_beside_others(&self) -> bool {
+        self.traits().is_none_or(|traits| traits.beside == Beside::Others)
+    }
+
+    /// When repeats of this call are a loop.
+    pub(crate) fn thresholds(&self, settings: &Settings) -> Thresholds {
+        match self.traits().map(|traits| traits.replay) {
+            Some(Replay::Pure) | None => settings.guards.looking,
+            Some(_) => settings.guards.acting,
+        }
+    }
+
+    /// The call as the tool is given it.
+    pub(crate) fn invocation<'a>(
+        &'a self,
+        session: &'a str,
+        arguments: &'a Value,
+        workplace: &'a mainstay_tools::Workplace,
+    ) -> Invocation<'a> {
+        Invocation { id: self.id.as_str(), session, arguments, workplace }
+    }
+
+    /// What is to be done with it.
+    pub(crate) fn step(&self, work: &Work, guard: &LoopGuard) -> Step {
+        let Some(tool) = &self.tool else { return Step::Refuse(self.no_such_tool(work)) };
+        let arguments = match &self.arguments {
+            Ok(arguments) => arguments,
+            Err(wrong) => {
+                return Step::Refuse(Outcome::failed(format!(
+                    "The arguments are not a JSON object: {wrong}. Nothing was done; write them \
+                     anew."
+                )));
+            }
+        };
+        if self.started_before.is_some() {
+            return match tool.traits().replay {
+                Replay::Pure | Replay::Idempotent => Step::Run,
+                Replay::Kept | Replay::Unknown => Step::Settle,
+            };
+        }
+        let settings = &work.agent.parts.settings;
+        match guard.before(&self.call.name, &self.call.arguments, self.thresholds(settings)) {
+            Verdict::End(times) => return Step::End(self.in_circles(times)),
+            Verdict::Withhold(times) => return Step::Withhold(times),
+            Verdict::Go | Verdict::Nudge(_) => {}
+        }
+        let session = work.id.to_string();
+        let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+        match settings.policy.decide(&action, &work.workplace.workspace) {
+            Decision::Allow => Step::Run,
+            Decision::Ask => Step::Ask(asking(&self.call.name, &action)),
+            Decision::Deny => Step::Refuse(Outcome::failed(format!(
+                "Not allowed: the policy forbids {}. Find another way, or say what is needed.",
+                policy::spoken(&action)
+            ))),
+        }
+    }
+
+    /// Why the turn is ended.
+    pub(crate) fn in_circles(&self, times: u32) -> String {
+        let arguments: String = self.call.arguments.chars().take(200).collect();
+        format!(
+            "the call {} {arguments} was asked for {times} times with the same result",
+            self.call.name
+        )
+    }
+
+    fn no_such_tool(&self, work: &Work) -> Outcome {
+        let names: Vec<&str> =
+            work.agent.parts.specs.iter().map(|spec| spec.name.as_str()).collect();
+        Outcome::failed(format!(
+            "There is no tool {}. There are: {}.",
+            self.call.name,
+            names.join(", ")
+        ))
+    }
+}
+
+fn asking(tool: &str, action: &Action) -> String {
+    format!("{tool} wants {}, and the policy asks a person first", policy::spoken(action))
+}
+
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(Value::Object(object)),
+        Ok(_) => Err("they are JSON of another kind".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Tells whether two outcomes are the same, whatever time they took. What the harness says of a
+/// command names its time; its code and output do not.
+pub(crate) fn fingerprint(outcome: &Outcome) -> String {
+    use sha2::{Digest, Sha256};
+    let code = outcome.facts.iter().find_map(|fact| match fact {
+        Fact::Exit { code, .. } => Some(*code),
+        _ => None,
+    });
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{code:?} {}", outcome.failed));
+    for piece in &outcome.pieces {
+        match piece {
+            Piece::Said(words) if code.is_none() => hasher.update(words),
+            Piece::Said(_) => {}
+            Piece::Data(words) => hasher.update(words),
+            Piece::Image(image) => hasher.update(&image.base64),
+        }
+        hasher.update([0]);
+    }
+    hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

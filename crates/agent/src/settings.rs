@@ -1,0 +1,107 @@
+//! What a face decides for the engine.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_llm::{Candidate, Effort};
+
+use crate::budget::Limits;
+use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::policy::Policy;
+
+/// What a face decides for the engine.
+#[derive(Clone)]
+pub struct Settings {
+    /// The models, the first one first.
+    pub chain: Vec<Arc<Candidate>>,
+    /// How long and how often models are asked.
+    pub asking: mainstay_llm::Limits,
+    /// The most tokens an answer may have.
+    pub max_output: Option<u32>,
+    /// How freely models speak.
+    pub temperature: Option<f32>,
+    /// How much they think.
+    pub effort: Option<Effort>,
+    /// What may be done without asking.
+    pub policy: Policy,
+    /// What may be spent.
+    pub budgets: Budgets,
+    /// When repeats are a loop.
+    pub guards: Guards,
+    /// How long a session's lease lives without a renewal.
+    pub lease: Duration,
+    /// The environment that commands are given a part of.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of variables that commands get besides the usual ones.
+    pub pass_environment: Vec<String>,
+    /// Files and directories that no tool opens.
+    pub forbidden: Vec<PathBuf>,
+}
+
+/// What may be spent, at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgets {
+    /// By an owner in a day.
+    pub day: Limits,
+    /// By a session in all.
+    pub session: Limits,
+    /// By a turn.
+    pub turn: Limits,
+    /// How long a turn may be worked on without a pause.
+    pub wall: Duration,
+    /// How many budgets may stand above one: a turn stands below its session, a child session below
+    /// the turn that began it.
+    pub depth: i64,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            day: Limits { money: Some(50_000_000), tokens: None, calls: Some(20_000) },
+            session: Limits { money: Some(50_000_000), tokens: None, calls: None },
+            turn: Limits {
+                money: Some(10_000_000),
+                tokens: Some(200_000_000),
+                calls: Some(2_000),
+            },
+            wall: Duration::from_secs(12 * 60 * 60),
+            depth: 5,
+        }
+    }
+}
+
+/// When repeats are a loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Guards {
+    /// For calls that only look.
+    pub looking: Thresholds,
+    /// For calls that may change something.
+    pub acting: Thresholds,
+}
+
+impl Default for Guards {
+    fn default() -> Self {
+        Self { looking: LOOKING, acting: ACTING }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            chain: Vec::new(),
+            asking: mainstay_llm::Limits::default(),
+            max_output: None,
+            temperature: None,
+            effort: None,
+            policy: Policy::default(),
+            budgets: Budgets::default(),
+            guards: Guards::default(),
+            lease: Duration::from_secs(30),
+            environment: Vec::new(),
+            pass_environment: Vec::new(),
+            forbidden: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The turn: ask, run what was asked for, ask again, until there is an answer.
+//!
+//! Every step is committed before the next one begins. A round of one call takes two commits: the
+//! model's message together with the start of its call, and the call's result together with the
+//! next question's reservation.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mainstay_journal::entry::Body;
+use mainstay_journal::turn::{self, Outcome as How, State, Turn};
+use mainstay_journal::{SessionId, TurnId, model_call, process};
+use mainstay_llm::{Answer, Stop as Why};
+use mainstay_message::{AssistantPart, Usage};
+use mainstay_store::{Id, WriteTx};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::blocking;
+use crate::asking::{self, Asking};
+use crate::calls::Known;
+use crate::guard::LoopGuard;
+use crate::pending::Pending;
+use crate::work::{Work, append, words};
+use crate::{Error, Event, Observer, Result, budget, processes};
+
+/// How a turn ended, or why it stopped.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// How.
+    pub ending: Ending,
+    /// The model's last words.
+    pub answer: String,
+    /// What all calls of the turn took.
+    pub usage: Usage,
+    /// What they cost, in millionths of a dollar.
+    pub cost: i64,
+}
+
+/// How a turn ended, or why it stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is over.
+    Over(How, Option<String>),
+    /// It waits for something outside.
+    Parked {
+        /// Why.
+        reason: String,
+        /// When it can go on, in milliseconds since 1970, where that is known.
+        resume_at: Option<i64>,
+    },
+}
+
+/// A turn being worked on.
+pub(crate) struct Drive<'a> {
+    pub(crate) work: &'a mut Work,
+    pub(crate) turn: Turn,
+    pub(crate) observer: Observer<'a>,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) guard: LoopGuard,
+    pub(crate) deadline: Instant,
+    /// What is known and not written down yet; the next commit writes it.
+    pub(crate) known: Known,
+    /// Calls without an outcome, in the order they were asked for.
+    pub(crate) flying: VecDeque<Pending>,
+    answer: String,
+    empty_answers: u32,
+}
+
+/// Why the rounds stop.
+pub(crate) enum Halt {
+    Cancelled,
+    Parked { reason: String, resume_at: Option<i64> },
+    Failed(String),
+    Stuck(String),
+    /// The engine itself cannot go on; nothing more is written.
+    Broken(Error),
+}
+
+impl<E: Into<Error>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Halt::Broken(error.into())
+    }
+}
+
+/// How often a model may end its turn without a word.
+const EMPTY_ANSWERS: u32 = 1;
+
+impl<'a> Drive<'a> {
+    /// Works on a turn that was just begun.
+    pub(crate) async fn begin(
+        work: &'a mut Work,
+        turn: Turn,
+        observer: Observer<'a>,
+        cancel: &'a CancellationToken,
+    ) -> Result<Ended> {
+        let drive = Self::new(work, turn, observer, cancel);
+        let (id, number) = (drive.turn.id.to_string(), drive.turn.number);
+        (drive.observer)(Event::Turn { id, number, resumed: false });
+        drive.run().await
+    }
+
+    /// Goes on with a turn that another process left.
+    pub(crate) async fn resume(
+        work: &'a mut Work,
+        turn: Turn,
+        observer: Observer<'a>,
+        cancel: &'a CancellationToken,
+    ) -> Result<Ended> {
+        let mut drive = Self::new(work, turn, observer, cancel);
+        drive.take_up()?;
+        let (id, number) = (drive.turn.id.to_string(), drive.turn.number);
+        (drive.observer)(Event::Turn { id, number, resumed: true });
+        drive.run().await
+    }
+
+    /// Ends a turn that another process left, because something new was asked.
+    pub(crate) async fn set_aside(
+        work: &'a mut Work,
+        turn: Turn,
+        observer: Observer<'a>,
+        cancel: &'a CancellationToken,
+    ) -> Result<()> {
+        let mut drive = Self::new(work, turn, observer, cancel);
+        drive.take_up()?;
+        drive.close_calls("something new was asked before it could be run").await?;
+        drive.end(How::Interrupted, None)?;
+        let message = "the turn before was not finished; what it had begun is recorded".to_owned();
+        (drive.observer)(Event::Notice { about: "interrupted", message, void: false });
+        Ok(())
+    }
+
+    fn new(
+        work: &'a mut Work,
+        turn: Turn,
+        observer: Observer<'a>,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        let wall = work.agent.parts.settings.budgets.wall;
+        Self {
+            work,
+            turn,
+            observer,
+            cancel,
+            guard: LoopGuard::default(),
+            deadline: Instant::now() + wall,
+            known: Known::default(),
+            flying: VecDeque::new(),
+            answer: String::new(),
+            empty_answers: 0,
+        }
+    }
+
+    /// Takes over what the process before left: closes its question, counts its calls.
+    fn take_up(&mut self) -> Result<()> {
+        let agent = self.work.agent.clone();
+        let (session, turn) = self.place();
+        let limits = agent.parts.settings.budgets.turn;
+        self.commit(|tx| {
+            model_call::abandon(tx, session)?;
+            turn::reopen(tx, turn)?;
+            let parent = budget::of_session(session);
+            budget::open(tx, &budget::of_turn(turn), Some(&parent), &limits)
+        })?;
+        self.recount();
+        let open = std::mem::take(&mut self.work.open);
+        self.flying = open.iter().map(|open| Pending::from_record(&agent, open)).collect();
+        Ok(())
+    }
+
+    async fn run(mut self) -> Result<Ended> {
+        let ending = match self.rounds().await {
+            Ok(()) => Ending::Over(How::Answered, None),
+            Err(halt) => self.halt(halt).await?,
+        };
+        let mut row = self.turn.clone();
+        match &ending {
+            Ending::Over(how, reason) => {
+                (row.state, row.outcome, row.reason) = (State::Ended, Some(*how), reason.clone());
+            }
+            Ending::Parked { reason, resume_at } => {
+                (row.state, row.reason, row.resume_at) =
+                    (State::Parked, Some(reason.clone()), *resume_at);
+            }
+        }
+        let ended = Ended::of(self.work, &row, std::mem::take(&mut self.answer))?;
+        self.work.last = Some(row);
+        ended.tell(self.observer);
+        Ok(ended)
+    }
+
+    async fn rounds(&mut self) -> std::result::Result<(), Halt> {
+        if self.work.agent.parts.settings.chain.is_empty() {
+            return Err(Error::NoModel.into());
+        }
+        self.run_calls().await?;
+        loop {
+            let asking = self.begin_asking()?;
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let asked = {
+                let asked = asking::ask(self.work, left, self.observer);
+                tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                    asked = timeout_at(self.deadline, asked) => asked,
+                }
+            };
+            let Ok(asked) = asked else { return Err(self.out_of_time()) };
+            let attempts = asking::attempts(&asked);
+            let (session, turn) = self.place();
+            match asked {
+                Ok(answer) => {
+                    let calls = calls_of(&answer);
+                    self.known.say(asking, attempts, &answer, &calls);
+                    if calls.is_empty() {
+                        if self.answered(&answer)? {
+                            return Ok(());
+                        }
+                    } else {
+                        let agent = &self.work.agent;
+                        self.flying = calls
+                            .into_iter()
+                            .zip(&self.known.call_ids)
+                            .map(|(call, id)| Pending { id: *id, ..Pending::new(agent, call) })
+                            .collect();
+                        self.run_calls().await?;
+                    }
+                }
+                Err(failure) => {
+                    let agent = self.work.agent.clone();
+                    self.commit(|tx| asking.finish(tx, &agent, (session, turn), &attempts))?;
+                    return Err(match failure.retry_at {
+                        Some(at) => {
+                            Halt::Parked { reason: failure.to_string(), resume_at: Some(at) }
+                        }
+                        None => Halt::Failed(failure.to_string()),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Ends the turn with an answer, in the commit that writes it down. A model that said nothing is
+    /// asked once more.
+    fn answered(&mut self, answer: &Answer) -> std::result::Result<bool, Halt> {
+        self.answer = words(&answer.parts);
+        let (session, turn) = self.place();
+        if self.answer.is_empty() {
+            if self.empty_answers >= EMPTY_ANSWERS {
+                return Err(Halt::Failed(format!(
+                    "{} ended its turn without a word, twice",
+                    answer.candidate
+                )));
+            }
+            self.empty_answers += 1;
+            let text = "your last message was empty; answer, or call a tool".to_owned();
+            self.commit_entries(&[Body::Notice { text }])?;
+            return Ok(false);
+        }
+        let cut = matches!(answer.stop, Why::Length);
+        self.commit_with(|tx, entries| {
+            entries.push(append(tx, session, turn, &Body::End { outcome: How::Answered, reason: None })?);
+            turn::end(tx, turn, How::Answered, None)?;
+            Ok(())
+        })?;
+        if cut {
+            let message = "the answer was cut at the model's limit for one answer".to_owned();
+            (self.observer)(Event::Notice { about: "cut", message, void: false });
+        }
+        Ok(true)
+    }
+
+    /// Writes down what is known, the ends of background processes, and that a model is about to be
+    /// asked.
+    fn begin_asking(&mut self) -> std::result::Result<Asking, Halt> {
+        if Instant::now() >= self.deadline {
+            self.commit(|_| Ok(()))?;
+            return Err(self.out_of_time());
+        }
+        processes::note_endings(self.work)?;
+        let (session, turn) = self.place();
+        let agent = self.work.agent.clone();
+        let listens = self.work.has_processes;
+        let reserved = self.reservation();
+        let id = Id::new();
+        let begun = self.commit_with(|tx, entries| {
+            if listens {
+                for process in process::announce(tx, session, turn)? {
+                    let text = processes::announcement(&process);
+                    entries.push(append(tx, session, turn, &Body::Notice { text })?);
+                }
+            }
+            Asking::begin(tx, &agent, (session, turn), reserved, id)
+        })?;
+        begun.map_err(|spent| Halt::Parked { reason: spent.0, resume_at: None })
+    }
+
+    /// What the next question may take, with what is known and not written down yet.
+    fn reservation(&mut self) -> budget::Amount {
+        let mut sizes = self.work.sizes.clone();
+        for written in &self.known.results {
+            sizes.add(&written.body);
+        }
+        sizes.reservation(&self.work.agent)
+    }
+
+    fn out_of_time(&self) -> Halt {
+        let hours = self.work.agent.parts.settings.budgets.wall;
+        Halt::Parked {
+            reason: format!("the turn was worked on for {}", spoken(hours)),
+            resume_at: None,
+        }
+    }
+
+    /// Writes down that the turn stops, and answers how.
+    async fn halt(&mut self, halt: Halt) -> Result<Ending> {
+        match halt {
+            Halt::Broken(error) => Err(error),
+            Halt::Parked { reason, resume_at } => {
+                let turn = self.turn.id;
+                self.commit(|tx| Ok(turn::park(tx, turn, &reason, resume_at)?))?;
+                (self.observer)(Event::Parked { reason: reason.clone(), resume_at });
+                Ok(Ending::Parked { reason, resume_at })
+            }
+            Halt::Failed(reason) => self.end(How::Failed, Some(reason)),
+            Halt::Stuck(reason) => {
+                self.close_calls("the turn was ended because it went in circles").await?;
+                self.end(How::Stuck, Some(reason))
+            }
+            Halt::Cancelled => {
+                self.close_calls("the user stopped the turn").await?;
+                self.end(How::Cancelled, None)
+            }
+        }
+    }
+
+    fn end(&mut self, how: How, reason: Option<String>) -> Result<Ending> {
+        let (session, turn) = self.place();
+        let body = Body::End { outcome: how, reason: reason.clone() };
+        self.commit_with(|tx, entries| {
+            model_call::abandon(tx, session)?;
+            entries.push(append(tx, session, turn, &body)?);
+            turn::end(tx, turn, how, reason.as_deref())?;
+            Ok(())
+        })?;
+        Ok(Ending::Over(how, reason))
+    }
+
+    pub(crate) fn place(&self) -> (SessionId, TurnId) {
+        (self.work.id, self.turn.id)
+    }
+
+    /// Commits what is known, and more.
+    pub(crate) fn commit<T: Send>(
+        &mut self,
+        mut more: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
+        self.commit_with(|tx, _| more(tx))
+    }
+
+    fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {
+        let (session, turn) = self.place();
+        self.commit_with(|tx, entries| {
+            for body in bodies {
+                entries.push(append(tx, session, turn, body)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Ended {
+    /// How a turn ended, with what it took.
+    pub(crate) fn of(work: &Work, turn: &Turn, answer: String) -> Result<Self> {
+        let spent = blocking(|| {
+            let store = &work.agent.parts.store;
+            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(turn.id)))
+        })?;
+        let ending = match turn.outcome {
+            Some(how) => Ending::Over(how, turn.reason.clone()),
+            None => Ending::Parked {
+                reason: turn.reason.clone().unwrap_or_default(),
+                resume_at: turn.resume_at,
+            },
+        };
+        Ok(Self { ending, answer, usage: spent.usage, cost: spent.cost })
+    }
+
+    /// Tells the last event.
+    pub(crate) fn tell(&self, observer: Observer<'_>) {
+        let (outcome, reason) = match &self.ending {
+            Ending::Over(how, reason) => (how.as_str(), reason.clone()),
+            Ending::Parked { reason, .. } => ("parked", Some(reason.clone())),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
+        let cost = self.cost as f64 / 1e6;
+        let (answer, usage) = (self.answer.clone(), self.usage);
+        observer(Event::End { outcome, answer, reason, usage, cost });
+    }
+}
+
+fn calls_of(answer: &Answer) -> Vec<mainstay_message::Call> {
+    answer
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            AssistantPart::Call(call) => Some(call.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A time, as people say it.
+pub(crate) fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{:.1} s", time.as_secs_f32()),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}

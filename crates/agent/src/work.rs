@@ -1,0 +1,280 @@
+//! A session that this process works on: its lease, its messages, its open calls.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::turn::{self, Outcome, State, Turn};
+use mainstay_journal::{SessionId, Transcript, TurnId, call, entry, session};
+use mainstay_message::{AssistantPart, Content};
+use mainstay_store::{Id, Lease, WriteTx};
+use mainstay_tools::{Fact, Processes, Seen, Workplace};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, blocking};
+use crate::asking::Sizes;
+use crate::turn::{Drive, Ended};
+use crate::{Event, Observer, Result, budget, processes};
+
+/// A session that this process works on. When it is dropped, others may.
+pub struct Work {
+    pub(crate) agent: Agent,
+    pub(crate) id: SessionId,
+    pub(crate) prompt: String,
+    pub(crate) workplace: Arc<Workplace>,
+    pub(crate) lease: Lease,
+    pub(crate) transcript: Transcript,
+    /// The entries of the last turn that were there when the session was taken up.
+    pub(crate) recent: Vec<Entry>,
+    pub(crate) open: Vec<call::Open>,
+    pub(crate) last: Option<Turn>,
+    pub(crate) sizes: Sizes,
+    /// Whether the session has processes in the background whose end is not taken note of.
+    pub(crate) has_processes: bool,
+    is_new: bool,
+}
+
+/// What a user sends.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Words and pictures.
+    pub content: Vec<Content>,
+    /// Names the input: sent twice with one key it is one turn.
+    pub key: Option<String>,
+}
+
+impl Work {
+    pub(crate) fn fresh(
+        agent: Agent,
+        id: SessionId,
+        workspace: &Path,
+        prompt: String,
+        lease: Lease,
+    ) -> Self {
+        let workplace = Arc::new(workplace(&agent, workspace.to_owned()));
+        Self {
+            sizes: Sizes::new(&agent, &prompt),
+            agent,
+            id,
+            prompt,
+            workplace,
+            lease,
+            transcript: Transcript::default(),
+            recent: Vec::new(),
+            open: Vec::new(),
+            last: None,
+            has_processes: false,
+            is_new: true,
+        }
+    }
+
+    pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
+        let (row, last, entries, open) = blocking(|| {
+            agent.parts.store.read(|tx| -> mainstay_journal::Result<_> {
+                Ok((
+                    session::get(tx, id)?,
+                    turn::last(tx, id)?,
+                    entry::all(tx, id)?,
+                    call::open(tx, id)?,
+                ))
+            })
+        })?;
+        let row = row.ok_or_else(|| mainstay_store::Error::UnknownId {
+            what: "session".to_owned(),
+            typed: id.to_string(),
+        })?;
+        let mut work = Self::fresh(agent, id, Path::new(&row.workspace), row.prompt, lease);
+        work.is_new = false;
+        for entry in &entries {
+            work.take_in(entry);
+        }
+        if let Some(last) = &last {
+            work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
+        }
+        work.last = last;
+        work.open = open;
+        Ok(work)
+    }
+
+    /// The session's name.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The last turn, as it is recorded.
+    pub fn last_turn(&self) -> Option<&Turn> {
+        self.last.as_ref()
+    }
+
+    /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
+    /// told again, one that is not goes on.
+    pub async fn turn(
+        &mut self,
+        input: &Input,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended> {
+        let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
+        self.tell_session(observer);
+        if !self.is_new {
+            processes::reconcile(self).await?;
+            let same = blocking(|| {
+                self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key))
+            })?;
+            match same {
+                Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
+                Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
+                None => self.set_aside(observer, cancel).await?,
+            }
+        }
+        let turn = self.begin_turn(&key, input)?;
+        Drive::begin(self, turn, observer, cancel).await
+    }
+
+    /// Goes on with the last turn, if it is not over. One that failed is tried again; one that was
+    /// answered is told again.
+    pub async fn resume(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Ended>> {
+        self.tell_session(observer);
+        processes::reconcile(self).await?;
+        let Some(turn) = self.last.clone() else { return Ok(None) };
+        match turn.outcome {
+            None | Some(Outcome::Failed) => {
+                Drive::resume(self, turn, observer, cancel).await.map(Some)
+            }
+            Some(_) => self.told_again(&turn, observer).map(Some),
+        }
+    }
+
+    /// Ends what runs for this session and writes down how it ended.
+    pub async fn leave(mut self) -> Result<()> {
+        processes::end_all(&mut self).await
+    }
+
+    fn tell_session(&self, observer: Observer<'_>) {
+        observer(Event::Session {
+            id: self.id.to_string(),
+            workspace: self.workplace.workspace.display().to_string(),
+        });
+    }
+
+    /// Ends a turn that is not over, because something new was asked: what had begun is settled.
+    async fn set_aside(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        match self.last.clone() {
+            Some(turn) if turn.state != State::Ended => {
+                Drive::set_aside(self, turn, observer, cancel).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes down the turn and its input, and the session where this is its first.
+    fn begin_turn(&mut self, key: &str, input: &Input) -> Result<Turn> {
+        let (agent, id, turn) = (self.agent.clone(), self.id, TurnId::new());
+        let settings = &agent.parts.settings;
+        let workspace = self.workplace.workspace.display().to_string();
+        let title = title(&input.content);
+        let body = Body::User { content: input.content.clone() };
+        let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
+        let (row, entry) = agent.write(|tx| {
+            lease.guard(tx)?;
+            if is_new {
+                let new = session::New {
+                    owner: agent.parts.owner,
+                    workspace: &workspace,
+                    prompt,
+                    title: &title,
+                };
+                session::create(tx, id, &new)?;
+                budget::open(tx, &budget::of_session(id), None, &settings.budgets.session)?;
+            }
+            let row = turn::begin(tx, turn, id, key)?;
+            let parent = budget::of_session(id);
+            budget::open(tx, &budget::of_turn(turn), Some(&parent), &settings.budgets.turn)?;
+            let entry = append(tx, id, turn, &body)?;
+            Ok((row, entry))
+        })?;
+        self.is_new = false;
+        self.recent.clear();
+        self.take_in(&entry);
+        self.last = Some(row.clone());
+        Ok(row)
+    }
+
+    /// Tells how a turn ended that is over.
+    fn told_again(&self, turn: &Turn, observer: Observer<'_>) -> Result<Ended> {
+        let entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, self.id)))?;
+        let answer = entries
+            .iter()
+            .filter(|entry| entry.turn == turn.id)
+            .rev()
+            .find_map(|entry| match &entry.body {
+                Body::Assistant { parts, .. } => Some(words(parts)),
+                _ => None,
+            })
+            .unwrap_or_default();
+        let ended = Ended::of(self, turn, answer)?;
+        ended.tell(observer);
+        Ok(ended)
+    }
+
+    /// Takes a committed entry into the view and the counts.
+    pub(crate) fn take_in(&mut self, entry: &Entry) {
+        self.sizes.add(&entry.body);
+        if let Body::Result { facts, .. } = &entry.body {
+            for fact in facts {
+                if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
+                    self.workplace.seen.note(&fact);
+                }
+            }
+        }
+        self.transcript.push(entry);
+    }
+}
+
+fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
+    let settings = &agent.parts.settings;
+    Workplace {
+        workspace,
+        keeper: agent.parts.keeper.clone(),
+        seen: Seen::default(),
+        processes: Processes::default(),
+        forbidden: settings.forbidden.clone(),
+        environment: settings.environment.clone(),
+        pass_environment: settings.pass_environment.clone(),
+    }
+}
+
+/// Appends an entry and answers it as it was written.
+pub(crate) fn append(
+    tx: &mut WriteTx<'_>,
+    session: SessionId,
+    turn: TurnId,
+    body: &Body,
+) -> Result<Entry> {
+    let seq = entry::append(tx, session, turn, body)?;
+    Ok(Entry { seq, turn, at: tx.now(), body: body.clone() })
+}
+
+/// What a model said, without its thoughts and calls.
+pub(crate) fn words(parts: &[AssistantPart]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        AssistantPart::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n\n").trim().to_owned()
+}
+
+/// The first words of an input.
+fn title(content: &[Content]) -> String {
+    let text = content.iter().find_map(Content::text).unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|character| *character != '\0').take(80).collect()
+}

@@ -1,0 +1,132 @@
+//! `mainstay resume`
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use mainstay_agent::{Agent, Ended, Opened, Work};
+use mainstay_journal::session::{self, Session};
+use mainstay_journal::turn::{self, State};
+use mainstay_store::{OwnerId, Store, wall_millis};
+use tokio_util::sync::CancellationToken;
+
+use super::run::Choices;
+use crate::context::Context;
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::telling::Telling;
+
+/// Finish a turn that was interrupted or parked, then exit
+///
+/// Commands that were running are collected, not run again. Without ID it is the newest turn that is
+/// not finished. A turn that is over is not repeated: its answer is printed again.
+#[derive(Args, Debug)]
+pub(crate) struct ResumeArgs {
+    /// The session (the start of its id is enough)
+    id: Option<String>,
+
+    #[command(flatten)]
+    choices: Choices,
+
+    /// If another process has the session, wait for it, and take over if it dies
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
+    let mut telling = Telling::new(context.json());
+    let done = attempt(args, context, &mut telling);
+    if let Err(error) = &done {
+        telling.error(error);
+    }
+    done
+}
+
+fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let (store, owner) = engine::open_store(&settings)?;
+    let Some(session) = find(args, &store, owner)? else {
+        telling.aside("there is nothing to resume: every turn is finished");
+        return Ok(Exit::Done);
+    };
+    let workspace = Path::new(&session.workspace);
+    let agent = engine::agent(context, store, owner, workspace, args.choices.overrides())?;
+    let resumed = engine::block_on(|cancel| async {
+        let Some(work) = take(args, &agent, &session, telling, &cancel).await? else {
+            return Ok(None);
+        };
+        finish(&agent, work, telling, cancel).await.map(Some)
+    })??;
+    match resumed {
+        Some(Some(ended)) => {
+            telling.ended(&ended, &settings)?;
+            Ok(engine::exit(&ended))
+        }
+        Some(None) => {
+            telling.aside(&format!("session {} has no turn yet", session.id));
+            Ok(Exit::Done)
+        }
+        None => Ok(Exit::Interrupted),
+    }
+}
+
+/// The session that is meant.
+fn find(args: &ResumeArgs, store: &Store, owner: OwnerId) -> Result<Option<Session>, Error> {
+    let now = wall_millis();
+    let found = store.read(|tx| -> mainstay_journal::Result<Option<Session>> {
+        if let Some(typed) = &args.id {
+            return session::find(tx, owner, typed).map(Some);
+        }
+        let unfinished = turn::unfinished(tx, owner)?;
+        // What was interrupted comes before what waits, and what waits before what must wait.
+        let rank = |turn: &turn::Turn| match (turn.state, turn.resume_at) {
+            (State::Open, _) => 0,
+            (_, Some(at)) if at > now => 2,
+            _ => 1,
+        };
+        match unfinished.iter().min_by_key(|turn| rank(turn)) {
+            Some(turn) => session::get(tx, turn.session),
+            None => Ok(None),
+        }
+    });
+    Ok(found?)
+}
+
+/// Takes the session up, or waits for it.
+async fn take(
+    args: &ResumeArgs,
+    agent: &Agent,
+    session: &Session,
+    telling: &Telling,
+    cancel: &CancellationToken,
+) -> Result<Option<Work>, Error> {
+    let mut told = false;
+    loop {
+        let holder = match agent.open(session.id)? {
+            Opened::Got(work) => return Ok(Some(*work)),
+            Opened::Held(holder) if !args.wait => return Err(engine::held(session.id, &holder)),
+            Opened::Held(holder) => holder,
+        };
+        if !told {
+            telling.aside(&format!("waiting for {}", holder.process));
+            told = true;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(None),
+            () = tokio::time::sleep(Duration::from_millis(100)) => {}
+        }
+    }
+}
+
+async fn finish(
+    agent: &Agent,
+    mut work: Work,
+    telling: &mut Telling,
+    cancel: CancellationToken,
+) -> Result<Option<Ended>, Error> {
+    let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
+    work.leave().await?;
+    agent.leave().await;
+    Ok(ended)
+}

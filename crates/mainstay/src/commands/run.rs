@@ -1,0 +1,189 @@
+//! `mainstay run`
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use mainstay_agent::{Agent, Ended, Input, Work};
+use mainstay_message::Content;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Overrides;
+use crate::context::Context;
+use crate::engine;
+use crate::error::{Error, Kind};
+use crate::exit::Exit;
+use crate::telling::Telling;
+use crate::wording;
+
+/// Give the agent a task and print its answer
+///
+/// Every step is on disk before the next one begins. Whatever happens to this process, `mainstay
+/// resume` goes on where it was. With --json every event is one line.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Go on with this session (the start of its id is enough) instead of a new one
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    #[command(flatten)]
+    choices: Choices,
+
+    /// Work in this directory [default: the current one, or that of the session]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+
+    /// Name the input: sent again under the same name it is not done again, its answer is printed
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+
+    /// What to do; `-` reads it from standard input
+    #[arg(value_name = "TEXT|-")]
+    text: String,
+}
+
+/// What a turn may use, chosen on the command line.
+#[derive(Args, Debug)]
+pub(crate) struct Choices {
+    /// Ask this model, PROVIDER/MODEL
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// Answer every question of the policy with yes
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Spend at most this on the turn
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+}
+
+impl Choices {
+    /// What they put over the configuration.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            model: self.model.clone(),
+            budget: self.budget,
+            yes: self.yes,
+            forbidden: Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
+    let mut telling = Telling::new(context.json());
+    let done = attempt(args, context, &mut telling);
+    if let Err(error) = &done {
+        telling.error(error);
+    }
+    done
+}
+
+fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let input = Input { content: vec![Content::Text(text(&args.text)?)], key: args.key.clone() };
+    if let Some(key) = &args.key
+        && (key.is_empty() || key.len() > 200)
+    {
+        return Err(Error::usage("--key takes a name of 1 to 200 letters"));
+    }
+    let wanted = args.workspace.as_deref().map(directory).transpose()?;
+    let (store, owner) = engine::open_store(&settings)?;
+
+    let claim = match (&args.key, &args.session) {
+        (Some(key), None) => Some(engine::claim_key(&store, key)?),
+        _ => None,
+    };
+    let known = known_session(args, &store, owner)?;
+    let workspace = match (wanted, &known) {
+        (Some(workspace), _) => workspace,
+        (None, Some(session)) => PathBuf::from(&session.workspace),
+        (None, None) => current_directory()?,
+    };
+    let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
+    let work = match &known {
+        Some(session) => *engine::open(&agent, session.id)?,
+        None => agent.begin(&workspace, &wording::today())?,
+    };
+    let ended = engine::block_on(|cancel| do_turn(&agent, work, &input, telling, cancel))??;
+    drop(claim);
+    telling.ended(&ended, &settings)?;
+    Ok(engine::exit(&ended))
+}
+
+/// The session that is meant: the one that was named, or the one that has the key already.
+fn known_session(
+    args: &RunArgs,
+    store: &mainstay_store::Store,
+    owner: mainstay_store::OwnerId,
+) -> Result<Option<mainstay_journal::session::Session>, Error> {
+    use mainstay_journal::{session, turn};
+    let found = store.read(|tx| match (&args.session, &args.key) {
+        (Some(typed), _) => session::find(tx, owner, typed).map(Some),
+        (None, Some(key)) => match turn::with_key_anywhere(tx, owner, key)? {
+            Some(turn) => session::get(tx, turn.session),
+            None => Ok(None),
+        },
+        (None, None) => Ok(None),
+    });
+    Ok(found?)
+}
+
+/// Does the turn and ends what still runs for it.
+async fn do_turn(
+    agent: &Agent,
+    mut work: Work,
+    input: &Input,
+    telling: &mut Telling,
+    cancel: CancellationToken,
+) -> Result<Ended, Error> {
+    let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
+    work.leave().await?;
+    agent.leave().await;
+    Ok(ended)
+}
+
+fn text(typed: &str) -> Result<String, Error> {
+    const LONGEST: u64 = 4 << 20;
+    let text = if typed == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .lock()
+            .take(LONGEST + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| Error::usage(format!("standard input cannot be read: {error}")))?;
+        text
+    } else {
+        typed.to_owned()
+    };
+    if text.len() as u64 > LONGEST {
+        return Err(Error::usage("the text is longer than 4 MiB")
+            .hint("Put it into a file and ask the agent to read that."));
+    }
+    if text.trim().is_empty() {
+        return Err(Error::usage("there is nothing to do: the text is empty")
+            .hint("Write what to do: mainstay run \"…\""));
+    }
+    Ok(text)
+}
+
+fn directory(path: &Path) -> Result<PathBuf, Error> {
+    let wrong = |what: String| {
+        Error { kind: Kind::Usage, message: what, hints: Vec::new() }
+            .hint("Name a directory with --workspace DIR.")
+    };
+    let found = path.canonicalize().map_err(|error| {
+        wrong(format!("the workspace {} cannot be used: {error}", path.display()))
+    })?;
+    if !found.is_dir() {
+        return Err(wrong(format!("the workspace {} is not a directory", path.display())));
+    }
+    Ok(found)
+}
+
+fn current_directory() -> Result<PathBuf, Error> {
+    std::env::current_dir().map_err(|error| {
+        Error::usage(format!("the current directory cannot be used: {error}"))
+            .hint("Name a directory with --workspace DIR.")
+    })
+}

@@ -1,0 +1,114 @@
+//! `mainstay sessions show`
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use mainstay_agent::budget::dollars;
+use mainstay_journal::entry::{self, Body, Entry};
+use mainstay_journal::model_call::{self, On};
+use mainstay_journal::{session, turn};
+use mainstay_message::{AssistantPart, Content};
+use mainstay_store::Error as StoreError;
+use serde_json::{Value, json};
+
+use super::list;
+use crate::context::{Context, open_existing};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+/// Show what was said and done in a session
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The session (the start of its id is enough)
+    id: String,
+}
+
+pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let store = open_existing(&settings.store)?;
+    let owner = engine::find_owner(&store)?.ok_or_else(|| StoreError::UnknownId {
+        what: "session".to_owned(),
+        typed: args.id.clone(),
+    })?;
+    let (session, turn, entries, spent) = store.read(|tx| -> mainstay_journal::Result<_> {
+        let session = session::find(tx, owner, &args.id)?;
+        let turn = turn::last(tx, session.id)?;
+        let entries = entry::all(tx, session.id)?;
+        let spent = model_call::spent_on(tx, On::Session(session.id))?;
+        Ok((session, turn, entries, spent))
+    })?;
+
+    let mut data = list::data(&session, turn.as_ref());
+    data["spent"] = json!(spent);
+    data["log"] = entries.iter().map(entry_data).collect();
+    let mut text = format!(
+        "session {}  {}\nin {}\n{} of models, {} tokens, {}\n",
+        session.id,
+        session.title,
+        session.workspace,
+        wording::count(u64::try_from(spent.calls).unwrap_or(0), "call"),
+        spent.usage.total(),
+        dollars(spent.cost)
+    );
+    for entry in &entries {
+        write_entry(&mut text, entry);
+    }
+    if let Some(turn) = &turn
+        && turn.state != turn::State::Ended
+    {
+        let reason = turn.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        text.push_str(&format!("\nThe last turn is {}{reason}\n", list::standing(turn)));
+    }
+    context.output.answer(&data, &text)?;
+    Ok(Exit::Done)
+}
+
+fn entry_data(entry: &Entry) -> Value {
+    json!({ "seq": entry.seq, "turn": entry.turn, "at": entry.at, "kind": entry.body.kind(),
+        "body": entry.body })
+}
+
+fn write_entry(text: &mut String, entry: &Entry) {
+    let mut head = |words: &str| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n[{} {}] {words}\n", entry.seq, wording::minute(entry.at));
+    };
+    match &entry.body {
+        Body::User { content } => {
+            head("user");
+            contents(text, content);
+        }
+        Body::Assistant { parts, model } => {
+            head(model);
+            for part in parts {
+                match part {
+                    AssistantPart::Text(words) => text.push_str(&format!("{}\n", words.trim())),
+                    AssistantPart::Call(call) => {
+                        text.push_str(&format!("> {} {}\n", call.name, call.arguments));
+                    }
+                    AssistantPart::Reasoning(_) => {}
+                }
+            }
+        }
+        Body::Result { result, .. } => {
+            head(&format!("{}{}", result.name, if result.failed { " (failed)" } else { "" }));
+            contents(text, &result.content);
+        }
+        Body::Notice { text: words } => head(&format!("note: {words}")),
+        Body::End { outcome, reason } => {
+            let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            head(&format!("end of the turn: {}{reason}", outcome.as_str()));
+        }
+    }
+}
+
+fn contents(text: &mut String, content: &[Content]) {
+    for part in content {
+        match part {
+            Content::Text(words) => text.push_str(&format!("{}\n", words.trim_end())),
+            Content::Image(image) => text.push_str(&format!("({})\n", image.media_type)),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The settings of the engine, from what the files and the command line say.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use mainstay_agent::budget::Limits;
+use mainstay_agent::policy::{Decision, Policy};
+use mainstay_agent::{Budgets, Settings};
+use mainstay_llm::{Api, Candidate, Key, NoKey, Prices, Provider, known};
+
+use super::keys::{FromCommand, FromVariable};
+use super::shape::Time;
+use super::{Config, shape};
+use crate::env;
+use crate::error::Error;
+
+/// What the command line says over the files.
+#[derive(Debug, Default)]
+pub(crate) struct Overrides {
+    /// `--model`
+    pub(crate) model: Option<String>,
+    /// `--budget`, in dollars for the turn.
+    pub(crate) budget: Option<f64>,
+    /// `--yes`
+    pub(crate) yes: bool,
+    /// Files and directories that no tool opens.
+    pub(crate) forbidden: Vec<PathBuf>,
+}
+
+/// What the engine is told.
+pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settings, Error> {
+    let file = &config.file;
+    let policy = policy(config)?;
+    let mut settings = Settings {
+        chain: chain(config, over)?,
+        max_output: file.max_output,
+        temperature: file.temperature,
+        policy: if over.yes { policy.answered_yes() } else { policy },
+        budgets: budgets(config, over)?,
+        environment: env::all(),
+        pass_environment: file.shell.pass_environment.clone(),
+        forbidden: over.forbidden.clone(),
+        ..Settings::default()
+    };
+    if let Some(effort) = &file.effort {
+        let effort = effort.parse().map_err(|error| config.wrong(format!("effort: {error}")))?;
+        settings.effort = Some(effort);
+    }
+    let limits = &mut settings.asking;
+    let times = [
+        ("connect", &file.limits.connect, &mut limits.connect),
+        ("first_byte", &file.limits.first_byte, &mut limits.first_byte),
+        ("idle", &file.limits.idle, &mut limits.idle),
+        ("chain", &file.limits.chain, &mut limits.chain),
+        ("retry_after", &file.limits.retry_after, &mut limits.retry_after),
+    ];
+    for (name, said, limit) in times {
+        if let Some(said) = said {
+            *limit = time(config, &format!("limits.{name}"), said)?;
+        }
+    }
+    if let Some(attempts) = file.limits.attempts {
+        limits.attempts = attempts.max(1);
+    }
+    if let Some(repeats) = file.limits.repeats {
+        let acting = &mut settings.guards.acting;
+        (acting.nudge, acting.withhold, acting.end) =
+            (repeats, repeats.saturating_mul(3), repeats.saturating_mul(4));
+        settings.guards.looking = *acting;
+    }
+    Ok(settings)
+}
+
+/// The models, the first one first.
+fn chain(config: &Config, over: &Overrides) -> Result<Vec<Arc<Candidate>>, Error> {
+    let named = over.model.clone().or_else(|| env::MAINSTAY_MODEL.text());
+    let first = named.as_ref().or(config.file.model.as_ref()).ok_or_else(|| no_model(config))?;
+    let mut names = vec![first];
+    names.extend(config.file.fallback.iter().filter(|name| *name != first));
+    names.into_iter().map(|name| candidate(config, name).map(Arc::new)).collect()
+}
+
+fn no_model(config: &Config) -> Error {
+    Error::configuration("no model is configured")
+        .hint("Try `mainstay demo` first: it needs none.")
+        .hint(format!(
+            "Name one with --model PROVIDER/MODEL, or write `model = \"ollama/qwen3\"` into {}.",
+            config.path.display()
+        ))
+}
+
+fn candidate(config: &Config, name: &str) -> Result<Candidate, Error> {
+    let (provider, model) = match name.split_once('/') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => (provider, model),
+        _ => {
+            return Err(Error::configuration(format!("{name:?} names no model")).hint(
+                "Write PROVIDER/MODEL, such as anthropic/claude-sonnet-4-5 or ollama/qwen3.",
+            ));
+        }
+    };
+    let said = config.file.models.get(name).cloned().unwrap_or_default();
+    Ok(Candidate {
+        provider: Arc::new(self::provider(config, provider)?),
+        model: model.to_owned(),
+        prices: prices(&said).or_else(|| Prices::of(model)),
+        window: said.window,
+        max_output: said.max_output,
+    })
+}
+
+fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
+    let known = known(name);
+    let said = config.file.providers.get(name);
+    if known.is_none() && said.is_none() {
+        return Err(Error::configuration(format!("there is no provider {name:?}")).hint(format!(
+            "Add [providers.{name}] with `api` and `base_url` to {}.",
+            config.path.display()
+        )));
+    }
+    let said = said.cloned().unwrap_or_default();
+    let api = match (&said.api, &known) {
+        (Some(api), _) => api.parse::<Api>().map_err(|error| {
+            config
+                .wrong(format!("providers.{name}.api: {error}"))
+                .hint("Write openai-chat, openai-responses, anthropic or ollama.")
+        })?,
+        (None, Some(known)) => known.api,
+        (None, None) => Api::OpenAiChat,
+    };
+    let base_url = said.base_url.as_deref().or(known.as_ref().map(|known| known.base_url));
+    let base_url = base_url.ok_or_else(|| {
+        config
+            .wrong(format!("providers.{name} has no base_url"))
+            .hint("Add one, such as base_url = \"http://127.0.0.1:8080/v1\".")
+    })?;
+    let base_url = base_url.parse().map_err(|error| {
+        config
+            .wrong(format!("providers.{name}.base_url {base_url:?}: {error}"))
+            .hint("Write a whole address, such as http://127.0.0.1:8080/v1.")
+    })?;
+    let usual = known.and_then(|known| known.key_variable);
+    let key: Arc<dyn Key> = match (&said.api_key_command, &said.api_key_env, usual) {
+        (Some(command), _, _) => {
+            Arc::new(FromCommand { command: command.clone(), fetched: Arc::new(Mutex::new(None)) })
+        }
+        (None, Some(variable), _) => Arc::new(variable_key(variable, false)),
+        // A known provider at an address of one's own may want no key.
+        (None, None, Some(variable)) => Arc::new(variable_key(variable, said.base_url.is_some())),
+        (None, None, None) => Arc::new(NoKey),
+    };
+    let headers = said.headers.into_iter().collect();
+    Ok(Provider { name: name.to_owned(), api, base_url, key, headers })
+}
+
+fn variable_key(name: &str, optional: bool) -> FromVariable {
+    FromVariable { name: name.to_owned(), value: env::named_by_configuration(name), optional }
+}
+
+fn prices(said: &shape::Model) -> Option<Prices> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "prices are small and not negative"
+    )]
+    let micros = |dollars: f64| (dollars.max(0.0) * 1e6).round() as u64;
+    let (input, output) = (said.input?, said.output?);
+    Some(Prices {
+        input: micros(input),
+        cached: micros(said.cached.unwrap_or(input)),
+        cache_written: micros(said.cache_written.unwrap_or(input)),
+        output: micros(output),
+    })
+}
+
+fn policy(config: &Config) -> Result<Policy, Error> {
+    let said = &config.file.policy;
+    let mut policy = Policy::default();
+    let decisions = [
+        ("write", &said.write, &mut policy.write),
+        ("write_outside", &said.write_outside, &mut policy.write_outside),
+        ("execute", &said.execute, &mut policy.execute),
+    ];
+    for (name, said, decision) in decisions {
+        *decision = match said.as_deref() {
+            None => *decision,
+            Some("allow") => Decision::Allow,
+            Some("ask") => Decision::Ask,
+            Some("deny") => Decision::Deny,
+            Some(other) => {
+                return Err(config
+                    .wrong(format!("policy.{name} is {other:?}"))
+                    .hint("Write allow, ask or deny."));
+            }
+        };
+    }
+    Ok(policy)
+}
+
+fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
+    let said = &config.file.budget;
+    let usual = Budgets::default();
+    let money = |name: &str, dollars: Option<f64>, usual: Option<i64>| match dollars {
+        None => Ok(usual),
+        Some(dollars) if dollars >= 0.0 && dollars < 1e9 => {
+            #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked")]
+            let micros = (dollars * 1e6).round() as i64;
+            Ok(Some(micros))
+        }
+        Some(dollars) => Err(config
+            .wrong(format!("{name} is {dollars}, which is no amount of money"))
+            .hint("Write dollars, such as 5 or 0.25.")),
+    };
+    let turn = Limits {
+        money: money("the budget of a turn", over.budget.or(said.turn_usd), usual.turn.money)?,
+        tokens: said.turn_tokens.or(usual.turn.tokens),
+        calls: said.turn_calls.or(usual.turn.calls),
+    };
+    let session = Limits {
+        money: money("budget.session_usd", said.session_usd, usual.session.money)?,
+        ..usual.session
+    };
+    let day = Limits {
+        money: money("budget.day_usd", said.day_usd, usual.day.money)?,
+        calls: said.day_calls.or(usual.day.calls),
+        ..usual.day
+    };
+    let wall = match &said.turn_time {
+        Some(said) => time(config, "budget.turn_time", said)?,
+        None => usual.wall,
+    };
+    Ok(Budgets { day, session, turn, wall, ..usual })
+}
+
+fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
+    said.duration().ok_or_else(|| {
+        config
+            .wrong(format!("{name} is no time"))
+            .hint("Write seconds, such as 30, or a time with its unit, such as \"500ms\".")
+    })
+}

@@ -1,0 +1,288 @@
+//! What the files may say.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// `config.toml` in the home.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct File {
+    pub(super) model: Option<String>,
+    pub(super) fallback: Vec<String>,
+    pub(super) max_output: Option<u32>,
+    pub(super) temperature: Option<f32>,
+    pub(super) effort: Option<String>,
+    pub(super) providers: BTreeMap<String, Provider>,
+    pub(super) models: BTreeMap<String, Model>,
+    pub(super) budget: Budget,
+    pub(super) policy: Policy,
+    pub(super) keeper: Keeper,
+    pub(super) limits: Limits,
+    pub(super) shell: Shell,
+}
+
+/// A provider: what is left out comes from the known one of the same name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Provider {
+    pub(super) api: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) api_key_env: Option<String>,
+    pub(super) api_key_command: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
+}
+
+/// What is known of a model, by `provider/model`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Model {
+    pub(super) window: Option<u64>,
+    pub(super) max_output: Option<u32>,
+    /// Dollars for a million tokens.
+    pub(super) input: Option<f64>,
+    pub(super) cached: Option<f64>,
+    pub(super) cache_written: Option<f64>,
+    pub(super) output: Option<f64>,
+}
+
+/// What may be spent.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Budget {
+    pub(super) turn_usd: Option<f64>,
+    pub(super) turn_tokens: Option<i64>,
+    pub(super) turn_calls: Option<i64>,
+    pub(super) turn_time: Option<Time>,
+    pub(super) session_usd: Option<f64>,
+    pub(super) day_usd: Option<f64>,
+    pub(super) day_calls: Option<i64>,
+}
+
+/// What may be done without asking: `allow`, `ask` or `deny`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Policy {
+    pub(super) write: Option<String>,
+    pub(super) write_outside: Option<String>,
+    pub(super) execute: Option<String>,
+}
+
+/// The keeper of processes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Keeper {
+    pub(super) grace: Option<Time>,
+}
+
+/// How long models are waited for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Limits {
+    pub(super) connect: Option<Time>,
+    pub(super) first_byte: Option<Time>,
+    pub(super) idle: Option<Time>,
+    pub(super) chain: Option<Time>,
+    pub(super) retry_after: Option<Time>,
+    pub(super) attempts: Option<u32>,
+    pub(super) repeats: Option<u32>,
+}
+
+/// What commands are given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shell {
+    pub(super) pass_environment: Vec<String>,
+}
+
+/// A time: a number of seconds, or words such as `500ms`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Time {
+    Whole(u32),
+    Fraction(f64),
+    Words(String),
+}
+
+impl Time {
+    /// The time, if it is one.
+    pub(super) fn duration(&self) -> Option<Duration> {
+        match self {
+            Time::Whole(seconds) => Some(Duration::from_secs((*seconds).into())),
+            Time::Fraction(seconds) => Duration::try_from_secs_f64(*seconds).ok(),
+            Time::Words(words) => super::duration(words),
+        }
+    }
+}
+
+/// `.mainstay.toml` in a workspace.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WorkspaceFile {
+    model: Option<String>,
+    max_output: Option<u32>,
+    temperature: Option<f32>,
+    effort: Option<String>,
+}
+
+impl WorkspaceFile {
+    /// Puts what the workspace wants over what the home says.
+    pub(super) fn apply(self, file: &mut File) {
+        let File { model, max_output, temperature, effort, .. } = file;
+        *model = self.model.or(model.take());
+        *max_output = self.max_output.or(*max_output);
+        *temperature = self.temperature.or(*temperature);
+        *effort = self.effort.or(effort.take());
+    }
+}
+
+/// A file whose keys are known.
+pub(super) trait Known {
+    /// Warnings on keys that nobody knows, each with the nearest name.
+    fn strangers(table: &Table) -> Vec<String>;
+}
+
+/// The keys of each part of the home's file; an empty name stands for the top.
+const PARTS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "model",
+            "fallback",
+            "max_output",
+            "temperature",
+            "effort",
+            "providers",
+            "models",
+            "budget",
+            "policy",
+            "keeper",
+            "limits",
+            "shell",
+        ],
+    ),
+    (
+        "budget",
+        &[
+            "turn_usd",
+            "turn_tokens",
+            "turn_calls",
+            "turn_time",
+            "session_usd",
+            "day_usd",
+            "day_calls",
+        ],
+    ),
+    ("policy", &["write", "write_outside", "execute"]),
+    ("keeper", &["grace"]),
+    ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
+    ("shell", &["pass_environment"]),
+];
+/// The keys of each table below `providers` and `models`.
+const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];
+const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
+const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
+
+impl Known for File {
+    fn strangers(table: &Table) -> Vec<String> {
+        let mut found = Vec::new();
+        for (part, known) in PARTS {
+            let table = match *part {
+                "" => Some(table),
+                part => table.get(part).and_then(Value::as_table),
+            };
+            found.extend(table.into_iter().flat_map(|table| unknown(table, part, known)));
+        }
+        for (part, known) in [("providers", PROVIDER), ("models", MODEL)] {
+            for (name, value) in table.get(part).and_then(Value::as_table).into_iter().flatten() {
+                let within = format!("{part}.{name}");
+                let table = value.as_table();
+                found.extend(table.into_iter().flat_map(|table| unknown(table, &within, known)));
+            }
+        }
+        found
+    }
+}
+
+impl Known for WorkspaceFile {
+    fn strangers(table: &Table) -> Vec<String> {
+        let (ours, others): (Vec<&String>, Vec<&String>) =
+            table.keys().partition(|key| PARTS[0].1.contains(&key.as_str()));
+        let forbidden = ours.into_iter().filter(|key| !WORKSPACE.contains(&key.as_str()));
+        let mut found: Vec<String> = forbidden
+            .map(|key| {
+                format!("a workspace cannot set `{key}`; it belongs into config.toml in the home")
+            })
+            .collect();
+        found.extend(others.into_iter().map(|key| stranger(key, "", WORKSPACE)));
+        found
+    }
+}
+
+fn unknown(table: &Table, part: &str, known: &'static [&'static str]) -> Vec<String> {
+    let strangers = table.keys().filter(|key| !known.contains(&key.as_str()));
+    strangers.map(|key| stranger(key, part, known)).collect()
+}
+
+fn stranger(key: &str, part: &str, known: &[&str]) -> String {
+    let whole = if part.is_empty() { key.to_owned() } else { format!("{part}.{key}") };
+    let nearest = known.iter().map(|name| (distance(key, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= key.len() / 2 => {
+            format!("there is no `{whole}`; did you mean `{name}`?")
+        }
+        _ => format!("there is no `{whole}`; it is ignored"),
+    }
+}
+
+/// How many letters have to be changed to make one word of the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, letter) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (place, other) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(row[place] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_are_told_with_the_nearest_name() {
+        let text =
+            "modle = 'x'\n[providers.local]\nbase_ulr = 'y'\n[keeper]\ngrace = 3\nzzzzzzzz = 1";
+        let table: Table = toml::from_str(text).unwrap();
+        assert_eq!(
+            File::strangers(&table),
+            [
+                "there is no `modle`; did you mean `model`?",
+                "there is no `keeper.zzzzzzzz`; it is ignored",
+                "there is no `providers.local.base_ulr`; did you mean `base_url`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_workspace_changes_the_model_and_neither_keys_nor_policy() {
+        let text =
+            "model = 'b/y'\n[policy]\nexecute = 'allow'\n[providers.b]\nbase_url = 'http://evil'";
+        let over: WorkspaceFile = toml::from_str(text).unwrap();
+        let mut file: File = toml::from_str("model = 'a/x'").unwrap();
+        over.apply(&mut file);
+        assert_eq!(file.model.as_deref(), Some("b/y"));
+        assert!(file.policy.execute.is_none() && file.providers.is_empty());
+        let told = WorkspaceFile::strangers(&toml::from_str(text).unwrap());
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("a workspace cannot set `policy`"), "{told:?}");
+    }
+}

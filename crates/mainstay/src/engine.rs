@@ -1,0 +1,157 @@
+//! From a command to the engine: the store, the agent, signals, and what is told of a turn.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use mainstay_agent::{Agent, Ended, Ending, Opened};
+use mainstay_journal::SessionId;
+use mainstay_journal::turn::Outcome;
+use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
+use mainstay_tools::{Keeper, Launch};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Overrides, agent_settings};
+use crate::context::{Context, options};
+use crate::error::{Error, Kind};
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::settings::Settings;
+
+/// Whose sessions the command line works on.
+const OWNER: &str = "local";
+
+/// A store with its home, made if need be.
+pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error> {
+    fsatomic::private_directory(&settings.home).map_err(|error| {
+        Error::configuration(format!("{} cannot be made: {error}", settings.home.display()))
+            .hint("Name another directory with --home DIR.")
+    })?;
+    let store = Store::open(&settings.store, options())?;
+    let owner = match store.read(|tx| tx.find_owner(OWNER))? {
+        Some(owner) => owner,
+        None => store.write(|tx| tx.owner(OWNER))?,
+    };
+    Ok((store, owner))
+}
+
+/// The owner of the sessions in a store that exists; nothing where nobody has any yet.
+pub(crate) fn find_owner(store: &Store) -> Result<Option<OwnerId>, Error> {
+    Ok(store.read(|tx| tx.find_owner(OWNER))?)
+}
+
+/// An agent for a workspace.
+pub(crate) fn agent(
+    context: &Context,
+    store: Store,
+    owner: OwnerId,
+    workspace: &Path,
+    mut over: Overrides,
+) -> Result<Agent, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings.home, Some(workspace), context.output)?;
+    over.forbidden = forbidden(&settings);
+    let launch = Launch {
+        program: PathBuf::from("/proc/self/exe"),
+        arguments: vec![KEEPER.into()],
+        spool: settings.home.join("keepers"),
+        grace: config.keeper_grace()?,
+    };
+    let agent_settings = agent_settings(&config, &over)?;
+    Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
+}
+
+/// The word that makes this program a keeper.
+pub(crate) const KEEPER: &str = "keeper";
+
+/// What no tool opens: the home, and the store with its side files.
+fn forbidden(settings: &Settings) -> Vec<PathBuf> {
+    let mut paths = vec![settings.home.clone()];
+    if let Some(file) = settings.file() {
+        for ending in ["", "-wal", "-shm", "-journal"] {
+            let mut name = file.as_os_str().to_owned();
+            name.push(ending);
+            paths.push(name.into());
+        }
+    }
+    paths
+}
+
+/// Takes a session up; one that another process has is an error that says who.
+pub(crate) fn open(agent: &Agent, id: SessionId) -> Result<Box<mainstay_agent::Work>, Error> {
+    match agent.open(id)? {
+        Opened::Got(work) => Ok(work),
+        Opened::Held(holder) => Err(held(id, &holder)),
+    }
+}
+
+/// Who has a session, and what to do.
+pub(crate) fn held(id: SessionId, holder: &Holder) -> Error {
+    Error {
+        kind: Kind::InUse,
+        message: format!("session {id} is being worked on by {}", holder.process),
+        hints: vec![format!("Wait for it and take over if it dies: `mainstay resume {id} --wait`")],
+    }
+}
+
+/// Claims an input's key while it is worked on, so that two who send it at once make one turn.
+pub(crate) fn claim_key(store: &Store, key: &str) -> Result<mainstay_store::Lease, Error> {
+    let name: String =
+        key.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
+    let ttl = std::time::Duration::from_secs(30);
+    match store.try_acquire(&format!("input/{name}"), ttl)? {
+        Acquired::Got(lease) => Ok(lease),
+        Acquired::Held(holder) => Err(Error {
+            kind: Kind::InUse,
+            message: format!(
+                "the input with the key {key} is being worked on by {}",
+                holder.process
+            ),
+            hints: vec!["Wait for it; the same command then prints its answer.".to_owned()],
+        }),
+    }
+}
+
+/// Runs something asynchronous to its end. The first Ctrl-C (or SIGTERM, SIGHUP) cancels it, a second
+/// one ends the process at once.
+pub(crate) fn block_on<T, F: Future<Output = T>>(
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+    let cancel = CancellationToken::new();
+    let done = runtime.block_on(async {
+        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+            if interrupt::is_ignored(kind.as_raw_value()) {
+                continue;
+            }
+            let mut signals = signal(kind)
+                .map_err(|error| Error::failed(format!("signals cannot be heard: {error}")))?;
+            let cancel = cancel.clone();
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() {
+                    if cancel.is_cancelled() {
+                        std::process::exit(Exit::Interrupted.code().into());
+                    }
+                    cancel.cancel();
+                }
+            });
+        }
+        Ok(work(cancel.clone()).await)
+    });
+    // What blocks a thread elsewhere (a resolver, a command for a key) does not hold the end up.
+    runtime.shutdown_background();
+    done
+}
+
+/// How the program ends after a turn.
+pub(crate) fn exit(ended: &Ended) -> Exit {
+    match &ended.ending {
+        Ending::Parked { .. } => Exit::Parked,
+        Ending::Over(Outcome::Answered, _) => Exit::Done,
+        Ending::Over(Outcome::Cancelled, _) => Exit::Interrupted,
+        Ending::Over(Outcome::Failed | Outcome::Stuck | Outcome::Interrupted, _) => Exit::Failed,
+    }
+}

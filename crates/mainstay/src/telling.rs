@@ -1,0 +1,150 @@
+//! What is told of a turn: the answer to standard output, everything else to standard error; or
+//! every event as one line of JSON.
+
+use std::io::{self, IsTerminal, Write};
+
+use mainstay_agent::{Ended, Ending, Event};
+use mainstay_journal::turn::Outcome;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::wording;
+
+/// Tells a turn.
+pub(crate) struct Telling {
+    json: bool,
+    /// Whether somebody watches: progress is for people.
+    watched: bool,
+    session: String,
+}
+
+impl Telling {
+    /// Tells in JSON, or in words.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, watched: !json && io::stderr().is_terminal(), session: String::new() }
+    }
+
+    /// Tells one event.
+    pub(crate) fn event(&mut self, event: &Event) {
+        if let Event::Session { id, .. } = event {
+            self.session.clone_from(id);
+        }
+        if self.json {
+            if let Ok(line) = serde_json::to_string(event) {
+                print_line(&line);
+            }
+            return;
+        }
+        match event {
+            Event::ToolCall { name, arguments, .. } if self.watched => {
+                say(&format!("> {name} {}", brief(arguments)));
+            }
+            Event::ToolResult { text, failed, .. } if self.watched => {
+                let mark = if *failed { "failed: " } else { "" };
+                say(&format!("  {mark}{}", first_line(text)));
+            }
+            Event::Notice { message, .. } => say(&format!("note: {}", wording::line(message))),
+            _ => {}
+        }
+    }
+
+    /// Tells how the turn ended: the answer, or what to do next.
+    pub(crate) fn ended(&self, ended: &Ended, settings: &Settings) -> Result<(), Error> {
+        if self.json {
+            return Ok(());
+        }
+        let resume = settings.command(&format!("resume {}", self.session));
+        match &ended.ending {
+            Ending::Over(Outcome::Answered, _) => {
+                crate::output::print(ended.answer.as_bytes())?;
+                if self.watched {
+                    let next = settings.command(&format!("run --session {} …", self.session));
+                    say(&format!("({}; go on: {next})", spent(ended)));
+                }
+            }
+            Ending::Over(Outcome::Cancelled, _) => say("stopped; what was done is recorded"),
+            Ending::Over(how, reason) => {
+                let reason = reason.as_deref().unwrap_or(how.as_str());
+                say(&format!("error: {}", reason.trim()));
+                say(&format!("hint: Everything so far is kept. Go on with `{resume}`."));
+            }
+            Ending::Parked { reason, resume_at } => {
+                let when =
+                    resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
+                say(&format!("parked{when}: {reason}"));
+                say(&format!("hint: {}", way_on(reason, &resume)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says something besides; in JSON there is nothing to say.
+    pub(crate) fn aside(&self, words: &str) {
+        if !self.json {
+            say(words);
+        }
+    }
+
+    /// Tells an error that came before or instead of an ending.
+    pub(crate) fn error(&self, error: &Error) {
+        if self.json {
+            let Error { kind, message, hints } = error;
+            let line = json!({
+                "type": "end", "outcome": "failed", "answer": "", "usage": null, "cost": 0.0,
+                "error": { "kind": kind, "message": message, "hints": hints },
+            });
+            print_line(&line.to_string());
+        }
+    }
+}
+
+/// What lets a parked turn go on.
+fn way_on(reason: &str, resume: &str) -> String {
+    if reason.contains("the policy asks") {
+        format!("Allow it, and everything else of this turn, with `{resume} --yes`.")
+    } else if reason.contains("budget") {
+        format!("Give the turn more with `{resume} --budget USD`.")
+    } else {
+        format!("Go on with `{resume}`.")
+    }
+}
+
+fn spent(ended: &Ended) -> String {
+    let tokens = ended.usage.total();
+    match ended.cost {
+        0 => format!("{tokens} tokens"),
+        cost => format!("{tokens} tokens, {}", mainstay_agent::budget::dollars(cost)),
+    }
+}
+
+/// The arguments of a call on one line: the one that matters, where there is one.
+fn brief(arguments: &Value) -> String {
+    let telling = ["command", "path", "pattern", "action"];
+    let text = telling
+        .iter()
+        .find_map(|name| arguments.get(name).and_then(Value::as_str))
+        .map_or_else(|| arguments.to_string(), str::to_owned);
+    first_line(&text)
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let mut shown: String = line.chars().filter(|letter| !letter.is_control()).take(120).collect();
+    if shown.len() < line.len() {
+        shown.push_str(" …");
+    }
+    shown
+}
+
+fn say(line: &str) {
+    // With standard error gone there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A reader that has seen enough is no reason to stop: the work is recorded.
+fn print_line(line: &str) {
+    let mut output = io::stdout().lock();
+    let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
+    let _ = output.flush();
+}
