@@ -11,6 +11,7 @@
 )]
 
 pub mod disk;
+pub mod model;
 pub mod oplog;
 pub mod postgres;
 pub mod powercut;

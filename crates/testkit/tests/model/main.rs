@@ -1,0 +1,12 @@
+//! The scripted model server: what it says can be read back, what it breaks is broken as told, and
+//! what a real server would refuse, it refuses.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "test-only code stands outside the product's seams"
+)]
+
+mod client;
+mod requests;
+mod shapes;
