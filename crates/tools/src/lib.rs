@@ -3,8 +3,9 @@
 //! This crate owns the [`Tool`] trait, the tools themselves and the [keeper]. It must not know the
 //! model, nor the store's tables: what has to be remembered of a call leaves it as an [`Outcome`].
 
+mod environment;
 mod files;
-mod keeper;
+pub mod keeper;
 mod outcome;
 mod process;
 mod schema;
@@ -15,6 +16,8 @@ mod workplace;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use outcome::{Fact, Outcome, Piece, Settled};
+pub use process::{KnownProcess, Process, ProcessState, Processes};
 pub use schema::parameters;
+pub use shell::Shell;
 pub use tool::{Action, Beside, Invocation, Replay, Tool, Traits};
 pub use workplace::Workplace;

@@ -1,1 +1,231 @@
-//! The `shell` tool.
+//! The `shell` tool: a command line, run by the keeper.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use mainstay_message::ToolSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::keeper::{Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program};
+use crate::outcome::Piece;
+use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::{Fact, Outcome, Settled, environment, schema};
+
+const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
+/// A command that writes nothing for so long is taken for stuck.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+/// The engine's limit lies behind the keeper's, which can say what came until then.
+const MARGIN: Duration = Duration::from_secs(30);
+
+/// Runs a command line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shell;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Run by `sh -c` in the workspace.
+    command: String,
+    /// Seconds, 120 by default, at most 1800.
+    timeout: Option<f64>,
+}
+
+impl Tool for Shell {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "shell".to_owned(),
+            description: "Runs a command and waits for it. There is no terminal and no input. Use \
+                          `process` for servers and other commands that go on."
+                .to_owned(),
+            parameters: schema::parameters::<Arguments>(),
+        }
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { replay: Replay::Kept, beside: Beside::Alone, wall: BACKSTOP + MARGIN }
+    }
+
+    fn action(&self, call: &Invocation<'_>) -> Action {
+        let command = call.arguments.get("command").and_then(Value::as_str);
+        Action::Execute(command.unwrap_or_default().to_owned())
+    }
+
+    fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
+        Box::pin(async move { plan(call).await })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        call: Invocation<'a>,
+        plan: Option<&'a Value>,
+    ) -> BoxFuture<'a, Settled> {
+        Box::pin(async move {
+            let command = match self.action(&call) {
+                Action::Execute(command) => command,
+                _ => String::new(),
+            };
+            let keeper = plan.and_then(planned).unwrap_or_default();
+            match settle(call, plan).await {
+                Found::Ended(ended) => Settled::Done(outcome(call, keeper, &command, &ended)),
+                Found::NotStarted => Settled::NotStarted,
+                Found::Unknown(words) => Settled::Unknown(words),
+            }
+        })
+    }
+
+    fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            match run(call, plan).await {
+                Ok(outcome) | Err(outcome) => outcome,
+            }
+        })
+    }
+}
+
+async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outcome> {
+    let Arguments { command, timeout } = schema::arguments(call.arguments)?;
+    let limit = match timeout {
+        None => DEFAULT_LIMIT,
+        Some(seconds) if seconds > 0.0 => {
+            Duration::try_from_secs_f64(seconds).unwrap_or(BACKSTOP).min(BACKSTOP)
+        }
+        Some(_) => {
+            return Err(Outcome::failed("The timeout must be above 0 seconds. Nothing was done."));
+        }
+    };
+    let keeper = keeper_of(call, plan).await?;
+    let mut job = job(call, &command);
+    job.limits = Limits { wall: Some(limit), idle: Some(IDLE), output: None };
+    let ended = call.workplace.keeper.run(&keeper, &job).await;
+    let ended = ended.map_err(|error| lost(&error))?;
+    Ok(outcome(call, &keeper, &command, &ended))
+}
+
+/// The keeper that the call was planned with.
+pub(crate) async fn keeper_of(
+    call: Invocation<'_>,
+    plan: Option<&Value>,
+) -> Result<String, Outcome> {
+    if let Some(name) = plan.and_then(planned) {
+        return Ok(name.to_owned());
+    }
+    call.workplace.keeper.name().await.map_err(|error| Outcome::failed(error.to_string()))
+}
+
+pub(crate) fn planned(plan: &Value) -> Option<&str> {
+    plan.get("keeper")?.as_str()
+}
+
+/// Which keeper will run the call.
+pub(crate) async fn plan(call: Invocation<'_>) -> Option<Value> {
+    match call.workplace.keeper.name().await {
+        Ok(name) => Some(json!({ "keeper": name })),
+        // The run meets the same error and tells the model.
+        Err(_) => None,
+    }
+}
+
+/// A job for a call, in the foreground and without limits.
+pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
+    Job {
+        key: call.id.to_owned(),
+        session: call.session.to_owned(),
+        program: Program::Line(command.to_owned()),
+        directory: call.workplace.workspace.clone(),
+        environment: environment::clean(call.workplace),
+        limits: Limits::default(),
+        input: false,
+        background: false,
+    }
+}
+
+/// What can be found out about a call whose outcome nobody saw.
+pub(crate) enum Found {
+    Ended(Box<Ended>),
+    NotStarted,
+    Unknown(String),
+}
+
+/// Waits for the end of a call that was interrupted, wherever it runs.
+pub(crate) async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Found {
+    match standing(call, plan).await {
+        Stands::Running => match call.workplace.keeper.ended(call.id).await {
+            Ok(ended) => Found::Ended(Box::new(ended)),
+            Err(error) => Found::Unknown(error.to_string()),
+        },
+        Stands::Found(found) => found,
+    }
+}
+
+/// How a call that was interrupted stands.
+pub(crate) enum Stands {
+    Running,
+    Found(Found),
+}
+
+pub(crate) async fn standing(call: Invocation<'_>, plan: Option<&Value>) -> Stands {
+    let keeper = &call.workplace.keeper;
+    let Some(name) = plan.and_then(planned) else {
+        return Stands::Found(Found::Unknown(String::new()));
+    };
+    let found = match keeper.attach(name, call.session).await {
+        Attached::Alive(_) => match keeper.poll(call.id).await {
+            Ok(status) => match status.ended {
+                Some(ended) => Found::Ended(Box::new(ended)),
+                None => return Stands::Running,
+            },
+            Err(KeeperError::Unknown(_)) => Found::NotStarted,
+            Err(error) => Found::Unknown(error.to_string()),
+        },
+        Attached::Gone => match keeper.collect(name, call.id) {
+            Collected::NeverStarted => Found::NotStarted,
+            Collected::Ended(ended) => Found::Ended(Box::new(ended)),
+            Collected::Running => Found::Unknown("Its keeper does not answer.".to_owned()),
+            Collected::InDoubt(words) => Found::Unknown(words),
+        },
+    };
+    Stands::Found(found)
+}
+
+/// What the model is told when the keeper failed.
+pub(crate) fn lost(error: &KeeperError) -> Outcome {
+    Outcome::failed(error.to_string())
+}
+
+/// What the model is told at the end of a command.
+fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> Outcome {
+    let code = ended.how.code();
+    let first = format!("{} ({:.1} s)", ended.how, ended.took.as_secs_f64());
+    let mut outcome = if code == 0 { Outcome::said(first) } else { Outcome::failed(first) };
+    if matches!(ended.how, How::Failed(_)) {
+        return outcome;
+    }
+    if ended.output.total == 0 {
+        outcome.pieces.push(Piece::Said("It wrote nothing.".to_owned()));
+    } else {
+        outcome = outcome.data(ended.output.text());
+    }
+    if ended.output.is_shortened() {
+        outcome.whole = Some(ended.output.whole());
+    }
+    outcome = outcome.fact(Fact::Exit { command: command.to_owned(), code });
+    if ended.left.is_empty() {
+        return outcome;
+    }
+    let left: Vec<_> =
+        ended.left.iter().map(|left| format!("{} ({})", left.pid, left.command)).collect();
+    outcome.pieces.push(Piece::Said(format!(
+        "It left {} running: {}. They belong to the process {}, which `process` can read and stop.",
+        if left.len() == 1 { "a process".to_owned() } else { format!("{} processes", left.len()) },
+        left.join(", "),
+        call.id,
+    )));
+    call.workplace.processes.started(call.id, keeper, command);
+    outcome.fact(Fact::Background {
+        process: call.id.to_owned(),
+        keeper: keeper.to_owned(),
+        command: command.to_owned(),
+    })
+}

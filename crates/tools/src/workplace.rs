@@ -1,9 +1,11 @@
 //! Where the calls of a session happen.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::files::Seen;
 use crate::keeper::Keeper;
+use crate::process::Processes;
 
 /// Where the calls of a session happen.
 #[derive(Clone)]
@@ -12,8 +14,29 @@ pub struct Workplace {
     pub workspace: PathBuf,
     /// Owns the processes.
     pub keeper: Keeper,
+    /// Which background processes are known.
+    pub processes: Processes,
+    /// The agent's environment. Only what is known to be harmless reaches a process.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of variables that reach processes too.
+    pub pass: Vec<String>,
     /// Which files were read, and how they looked then.
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+}
+
+impl Workplace {
+    /// A workplace in a directory, with an empty environment, where nothing was read yet.
+    pub fn new(workspace: impl Into<PathBuf>, keeper: Keeper) -> Self {
+        Self {
+            workspace: workspace.into(),
+            keeper,
+            processes: Processes::default(),
+            environment: Vec::new(),
+            pass: Vec::new(),
+            seen: Seen::default(),
+            forbidden: Vec::new(),
+        }
+    }
 }

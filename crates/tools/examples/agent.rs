@@ -1,0 +1,83 @@
+//! What the tests of the keeper run: the keeper itself, and an agent that can be killed.
+//!
+//! `agent keeper …` is the keeper. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
+//! runs the command and prints how it ended. `agent bench N` compares with a bare `sh -c`.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a program of the tests")]
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use mainstay_tools::Keeper;
+use mainstay_tools::keeper::{self, Job, Launch, Limits, Program};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let verb = arguments.next().unwrap_or_default();
+    if verb == "keeper" {
+        return keeper::serve(arguments);
+    }
+    let arguments: Vec<String> = arguments.map(|text| text.into_string().unwrap()).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    match verb.to_str() {
+        Some("run") => runtime.block_on(run(&arguments)),
+        Some("bench") => runtime.block_on(bench(arguments[0].parse().unwrap())),
+        _ => return ExitCode::FAILURE,
+    }
+    ExitCode::SUCCESS
+}
+
+fn launch(spool: &str, grace: u64) -> Keeper {
+    Keeper::new(Launch {
+        program: "/proc/self/exe".into(),
+        arguments: vec![OsString::from("keeper")],
+        spool: spool.into(),
+        grace: Duration::from_millis(grace),
+    })
+}
+
+fn job(key: &str, command: &str) -> Job {
+    Job {
+        key: key.to_owned(),
+        session: "session".to_owned(),
+        program: Program::Line(command.to_owned()),
+        directory: "/".into(),
+        environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        limits: Limits::default(),
+        input: false,
+        background: false,
+    }
+}
+
+async fn run(arguments: &[String]) {
+    let keeper = launch(&arguments[0], arguments[1].parse().unwrap());
+    let name = keeper.name().await.unwrap();
+    println!("keeper {name}");
+    let ended = keeper.run(&name, &job(&arguments[2], &arguments[3])).await.unwrap();
+    println!("ended {}", ended.how);
+    // Killed, not left: an agent has no other way to stop.
+    std::future::pending::<()>().await;
+}
+
+async fn bench(rounds: u32) {
+    let spool = std::env::temp_dir().join(format!("keeper-bench-{}", std::process::id()));
+    let keeper = launch(spool.to_str().unwrap(), 1000);
+    let name = keeper.name().await.unwrap();
+    for round in 0..3 {
+        let start = Instant::now();
+        for _ in 0..rounds {
+            let output = Command::new("/bin/sh").args(["-c", "echo hello"]).output().unwrap();
+            assert!(output.status.success());
+        }
+        let bare = start.elapsed() / rounds;
+        let start = Instant::now();
+        for number in 0..rounds {
+            let job = job(&format!("{round}-{number}"), "echo hello");
+            assert_eq!(keeper.run(&name, &job).await.unwrap().output.text(), "hello\n");
+        }
+        let kept = start.elapsed() / rounds;
+        println!("bare {bare:?} kept {kept:?} more {:?}", kept.saturating_sub(bare));
+    }
+    keeper.leave().await;
+    let _ = std::fs::remove_dir_all(spool);
+}

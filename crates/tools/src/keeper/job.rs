@@ -1,0 +1,62 @@
+//! What a keeper is asked to run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// No job in the foreground takes longer, whatever was asked for.
+pub const BACKSTOP: Duration = Duration::from_secs(30 * 60);
+
+/// What a keeper is asked to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Names it for ever. A key that the keeper has already seen is not started again.
+    pub key: String,
+    /// The session it belongs to.
+    pub session: String,
+    /// What runs.
+    pub program: Program,
+    /// The directory it runs in.
+    pub directory: PathBuf,
+    /// Its whole environment, to which the keeper adds its marks.
+    pub environment: Vec<(String, String)>,
+    /// When it is ended from outside.
+    pub limits: Limits,
+    /// Whether its input can be written to; otherwise it reads nothing.
+    pub input: bool,
+    /// Whether it goes on after the call that started it. It has no [`BACKSTOP`], and its end is
+    /// announced.
+    pub background: bool,
+}
+
+/// What runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// A command line, run by `sh`.
+    Line(String),
+    /// A program and its arguments.
+    Arguments(Vec<String>),
+}
+
+/// When a job is ended from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// After this time.
+    pub wall: Option<Duration>,
+    /// After this time without output.
+    pub idle: Option<Duration>,
+    /// How many bytes of its output are kept; the rest is dropped between its head and its tail.
+    pub output: Option<u64>,
+}
+
+impl Program {
+    /// What runs, in a line.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Line(line) => line.clone(),
+            Self::Arguments(arguments) => arguments.join(" "),
+        }
+    }
+}

@@ -1,0 +1,636 @@
+//! The jobs of a keeper: started once, watched, ended. Time comes in from outside.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus};
+
+use super::descendants::{Snapshot, command_line, own_children};
+use super::ending::{Ended, How, Left, Why};
+use super::input::{Input, Open};
+use super::job::{BACKSTOP, Job, Program};
+use super::kill::{Claims, Killing};
+use super::output::{self, CAP, Output};
+use super::protocol::{Says, Standing};
+use super::spool::{Line, Place, Spool};
+use super::{JOB_MARK, KEEPER_MARK};
+
+/// How long the processes that a job leaves behind may take to go by themselves before it is said
+/// that it left them.
+const PARTING: Duration = Duration::from_millis(50);
+/// How often it is looked whether they went: their own children end unseen.
+const PARTING_LOOK: Duration = Duration::from_millis(10);
+/// Output is read in pieces of this size, and so many of them before others have their turn.
+const PIECE: usize = 64 << 10;
+const PIECES: usize = 16;
+
+/// Who waits for an answer: a connection and the number of its request.
+pub(super) type Waiter = (u64, u64);
+
+/// What is to be sent.
+pub(super) enum Said {
+    /// An answer.
+    Answer(Waiter, Says),
+    /// News for everybody who takes part in the session.
+    News(String, Says),
+}
+
+/// The jobs of a keeper.
+pub(super) struct Jobs {
+    name: String,
+    spool: Spool,
+    live: BTreeMap<String, Live>,
+    past: HashMap<String, Past>,
+    claims: Claims,
+    said: Vec<Said>,
+    buffer: Vec<u8>,
+    /// Whether this process had children when it last looked.
+    children: bool,
+    /// When to look again for processes that belong to no job.
+    strays: Option<Duration>,
+}
+
+/// A job of which something runs.
+pub(super) struct Live {
+    job: Job,
+    pub(super) root: i32,
+    pub(super) started: Duration,
+    wrote: Duration,
+    pipe: Option<OwnedFd>,
+    output: Output,
+    input: Option<Input>,
+    /// How its root ended, and when.
+    pub(super) exit: Option<(How, Duration)>,
+    /// What was told at its end, when it left processes behind.
+    told: Option<Ended>,
+    killing: Option<Killing>,
+    /// Who waits for its end.
+    waiters: Vec<Waiter>,
+    /// Who waits until nothing of it is left.
+    stoppers: Vec<Waiter>,
+}
+
+/// A job of which nothing runs. How it ended is in the log.
+struct Past {
+    session: String,
+    command: String,
+    background: bool,
+    pid: i32,
+    ended: Kept,
+}
+
+enum Kept {
+    Logged(Place),
+    /// The log could not be written to.
+    Held(Box<Ended>),
+}
+
+impl Jobs {
+    pub(super) fn new(name: String, spool: Spool) -> Self {
+        Self {
+            name,
+            spool,
+            live: BTreeMap::new(),
+            past: HashMap::new(),
+            claims: Claims::default(),
+            said: Vec::new(),
+            buffer: vec![0; PIECE],
+            children: false,
+            strays: None,
+        }
+    }
+
+    pub(super) fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
+    /// Whether nothing runs that anybody asked for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    pub(super) fn has_live(&self, session: &str) -> bool {
+        self.live.values().any(|live| live.job.session == session)
+    }
+
+    /// What is to be sent, once.
+    pub(super) fn said(&mut self) -> Vec<Said> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Starts a job unless its key is known. An error says why it was not started.
+    pub(super) fn start(&mut self, job: Job, now: Duration) -> Result<(), String> {
+        if self.live.contains_key(&job.key) || self.past.contains_key(&job.key) {
+            return Ok(());
+        }
+        // Before the start: a key that is not in the log has not run.
+        self.spool.write(&Line::Starting { key: job.key.clone() }).map_err(|error| {
+            format!("The keeper cannot write to its spool: {error}. Nothing was started.")
+        })?;
+        let cap = job.limits.output.unwrap_or(CAP);
+        let output = Output::new(self.spool.output_path(&job.key), cap);
+        let spawned = spawn(&self.name, &job);
+        let (root, pipe, input) = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                let how = How::Failed(reason(&job, &error));
+                let output = output.shown();
+                let ended =
+                    Ended { how, took: Duration::ZERO, output, left: Vec::new(), rest: None };
+                self.bury(&job, 0, ended, Vec::new());
+                return Ok(());
+            }
+        };
+        let uptime = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        // It is only for finding leftovers; the marks do that too.
+        let _ = self.spool.write(&Line::Started { key: job.key.clone(), pid: root, uptime });
+        self.children = true;
+        self.claims.root(root, &job.key);
+        let key = job.key.clone();
+        let live = Live {
+            // Not needed any more, and long.
+            job: Job { environment: Vec::new(), ..job },
+            root,
+            started: now,
+            wrote: now,
+            pipe: Some(pipe),
+            output,
+            input,
+            exit: None,
+            told: None,
+            killing: None,
+            waiters: Vec::new(),
+            stoppers: Vec::new(),
+        };
+        self.live.insert(key, live);
+        Ok(())
+    }
+
+    /// Tells a waiter when the job ends, or at once when it has.
+    pub(super) fn await_end(&mut self, key: &str, waiter: Waiter) {
+        let says = match self.live.get_mut(key) {
+            Some(live) => match &live.told {
+                Some(told) => Says::Ended(Box::new(told.clone())),
+                None => return live.waiters.push(waiter),
+            },
+            None => match self.past_end(key) {
+                Some(ended) => Says::Ended(Box::new(ended)),
+                None => Says::UnknownKey,
+            },
+        };
+        self.said.push(Said::Answer(waiter, says));
+    }
+
+    fn past_end(&self, key: &str) -> Option<Ended> {
+        match &self.past.get(key)?.ended {
+            Kept::Logged(place) => self.spool.ended(*place),
+            Kept::Held(ended) => Some((**ended).clone()),
+        }
+    }
+
+    /// How a job stands.
+    pub(super) fn standing(&self, key: &str, now: Duration) -> Option<Standing> {
+        if let Some(live) = self.live.get(key) {
+            return Some(Standing {
+                key: key.to_owned(),
+                session: live.job.session.clone(),
+                command: live.job.program.line(),
+                background: live.job.background,
+                pid: live.root,
+                took: live.exit.as_ref().map_or(now, |(_, at)| *at).saturating_sub(live.started),
+                total: live.output.total(),
+                left: live.told.as_ref().map_or_else(Vec::new, |told| told.left.clone()),
+                ended: live.told.clone(),
+            });
+        }
+        let past = self.past.get(key)?;
+        let ended = self.past_end(key)?;
+        Some(Standing {
+            key: key.to_owned(),
+            session: past.session.clone(),
+            command: past.command.clone(),
+            background: past.background,
+            pid: past.pid,
+            took: ended.took,
+            total: ended.output.total,
+            left: Vec::new(),
+            ended: Some(ended),
+        })
+    }
+
+    /// The jobs of a session that run or are background jobs.
+    pub(super) fn list(&self, session: &str, now: Duration) -> Vec<Standing> {
+        let live = self.live.iter().filter(|(_, live)| live.job.session == session);
+        let past = self.past.iter().filter(|(_, past)| past.session == session && past.background);
+        let keys = live.map(|(key, _)| key).chain(past.map(|(key, _)| key));
+        let mut list: Vec<_> = keys.filter_map(|key| self.standing(key, now)).collect();
+        list.sort_by(|one, other| one.key.cmp(&other.key));
+        list
+    }
+
+    /// Output of a job from an offset on.
+    pub(super) fn read(&self, key: &str, offset: u64, limit: u64) -> Says {
+        let part = match self.live.get(key) {
+            Some(live) => Some(live.output.read(offset, limit)),
+            None => self.past_end(key).map(|ended| output::read(&ended.output, offset, limit)),
+        };
+        part.map_or(Says::UnknownKey, Says::Output)
+    }
+
+    /// Bytes for the input of a job, or its end.
+    pub(super) fn write(&mut self, key: &str, bytes: Option<&[u8]>) -> Says {
+        let Some(live) = self.live.get_mut(key) else {
+            return match self.past.contains_key(key) {
+                true => Says::Refused("It has ended.".to_owned()),
+                false => Says::UnknownKey,
+            };
+        };
+        let Some(input) = &mut live.input else {
+            return Says::Refused("Its input is closed.".to_owned());
+        };
+        match bytes {
+            Some(bytes) => {
+                if let Err(words) = input.push(bytes) {
+                    return Says::Refused(words);
+                }
+            }
+            None => input.close(),
+        }
+        live.flush_input();
+        Says::Done
+    }
+
+    /// Kills a job with all it started; the waiter is told when nothing is left.
+    pub(super) fn stop(&mut self, key: &str, waiter: Waiter, why: Why, now: Duration) {
+        match self.live.get_mut(key) {
+            Some(live) => {
+                live.stoppers.push(waiter);
+                live.killing.get_or_insert_with(|| Killing::new(why, now));
+            }
+            None => {
+                let known = self.past.contains_key(key);
+                let says = if known { Says::Done } else { Says::UnknownKey };
+                self.said.push(Said::Answer(waiter, says));
+            }
+        }
+    }
+
+    /// Kills all jobs of a session.
+    pub(super) fn stop_session(&mut self, session: &str, why: Why, now: Duration) {
+        for live in self.live.values_mut().filter(|live| live.job.session == session) {
+            live.killing.get_or_insert_with(|| Killing::new(why, now));
+        }
+    }
+
+    /// Forgets a connection that is gone.
+    pub(super) fn forget(&mut self, connection: u64) {
+        for live in self.live.values_mut() {
+            live.waiters.retain(|(of, _)| *of != connection);
+            live.stoppers.retain(|(of, _)| *of != connection);
+        }
+    }
+
+    /// Reaps every child that has ended.
+    pub(super) fn reap(&mut self, now: Duration) {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    let pid = pid.as_raw_nonzero().get();
+                    if let Some(key) = self.claims.reaped(pid)
+                        && let Some(live) = self.live.get_mut(&key)
+                        && live.root == pid
+                        && live.exit.is_none()
+                    {
+                        live.exit = Some((how(status), now));
+                    }
+                }
+                Ok(None) => return self.children = true,
+                Err(Errno::INTR) => {}
+                Err(_) => return self.children = false,
+            }
+        }
+    }
+
+    /// The descriptors to wait for: outputs, and inputs for which something waits.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = (&OwnedFd, Direction)> {
+        self.live.values().flat_map(|live| {
+            let pipe = live.pipe.as_ref().map(|pipe| (pipe, Direction::From));
+            let input = live.input.as_ref().filter(|input| input.is_waiting());
+            pipe.into_iter().chain(input.map(|input| (input.pipe(), Direction::To)))
+        })
+    }
+
+    /// Does what is due: reads outputs, enforces limits, notices ends.
+    pub(super) fn advance(&mut self, now: Duration) {
+        let keys: Vec<String> = self.live.keys().cloned().collect();
+        for key in keys {
+            if let Some(live) = self.live.get_mut(&key) {
+                live.transfer(&mut self.buffer, now);
+                live.enforce(now);
+            }
+            self.step(&key, now);
+        }
+        self.strays = None;
+        if self.live.is_empty() && self.children {
+            // Nobody owns them, so nobody can ask for them.
+            super::kill::kill_all_below(super::descendants::own_pid());
+            self.strays = Some(now + PARTING_LOOK);
+        }
+    }
+
+    /// Moves one job on: kills it further, or notices that it ended.
+    fn step(&mut self, key: &str, now: Duration) {
+        let Some(live) = self.live.get_mut(key) else { return };
+        if let Some(killing) = live.killing.as_mut() {
+            if !killing.is_due(now) && live.exit.is_none() {
+                return;
+            }
+            let snapshot = Snapshot::take();
+            let owned = self.claims.owned(key, &snapshot, &self.live);
+            // The borrow of all jobs is over; take this one again.
+            let Some(live) = self.live.get_mut(key) else { return };
+            let Some(killing) = live.killing.as_mut() else { return };
+            let patience = killing.step(&owned, now);
+            let gone = owned.is_empty() && live.exit.is_some();
+            if gone || !patience {
+                self.end(key, owned, now);
+            }
+            return;
+        }
+        if live.exit.is_none() {
+            return;
+        }
+        let left = self.left(key);
+        let Some(live) = self.live.get_mut(key) else { return };
+        let since = live.exit.as_ref().map_or(now, |(_, at)| *at);
+        if left.is_empty() || (live.told.is_none() && now >= since + PARTING) {
+            self.end(key, left, now);
+        }
+    }
+
+    /// What still runs of a job whose root has ended.
+    fn left(&mut self, key: &str) -> Vec<i32> {
+        if !self.children || own_children().iter().all(|pid| self.claims.is_root(*pid)) {
+            return Vec::new();
+        }
+        let snapshot = Snapshot::take();
+        self.claims.owned(key, &snapshot, &self.live)
+    }
+
+    /// Tells how a job ended; it stays as long as something of it runs.
+    fn end(&mut self, key: &str, left: Vec<i32>, now: Duration) {
+        let Some(live) = self.live.get_mut(key) else { return };
+        let killed = live.killing.is_some();
+        if live.told.is_none() {
+            live.drain(&mut self.buffer);
+            let (exit, at) = live.exit.clone().unwrap_or((How::Signal(libc::SIGKILL), now));
+            let how = match &live.killing {
+                Some(killing) => How::Killed(killing.why),
+                None => exit,
+            };
+            let left: Vec<_> =
+                left.iter().map(|pid| Left { pid: *pid, command: command_line(*pid) }).collect();
+            let took = at.saturating_sub(live.started);
+            let ended = Ended { how, took, output: live.output.shown(), left, rest: None };
+            if !ended.left.is_empty() && !killed {
+                return self.tell(key, ended);
+            }
+            if let Some(live) = self.live.remove(key) {
+                self.bury(&live.job, live.root, ended, live.waiters);
+                self.answer_stoppers(live.stoppers);
+            }
+        } else if left.is_empty() || killed {
+            self.over(key);
+        }
+    }
+
+    /// Tells the end of a job that left processes behind.
+    fn tell(&mut self, key: &str, ended: Ended) {
+        let _ = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
+        let Some(live) = self.live.get_mut(key) else { return };
+        for waiter in live.waiters.drain(..) {
+            self.said.push(Said::Answer(waiter, Says::Ended(Box::new(ended.clone()))));
+        }
+        if live.job.background {
+            self.said.push(news(&live.job, &ended));
+        }
+        live.told = Some(ended);
+    }
+
+    /// Notices that the last process that a job left behind is gone.
+    fn over(&mut self, key: &str) {
+        let Some(mut live) = self.live.remove(key) else { return };
+        live.drain(&mut self.buffer);
+        let Some(told) = live.told.take() else { return };
+        // How it ended stays as it was told; only what it left behind was killed.
+        let rest = live.killing.as_ref().map(|killing| killing.why);
+        let ended = Ended { rest, output: live.output.shown(), left: Vec::new(), ..told };
+        let place = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
+        let _ = self.spool.write(&Line::Over { key: key.to_owned() });
+        self.said.push(news(&live.job, &ended));
+        self.remember(&live.job, live.root, place, ended);
+        self.answer_stoppers(live.stoppers);
+    }
+
+    /// Writes down how a job ended and tells it.
+    fn bury(&mut self, job: &Job, pid: i32, ended: Ended, waiters: Vec<Waiter>) {
+        let line = Line::Ended { key: job.key.clone(), ended };
+        let place = self.spool.write(&line);
+        let Line::Ended { ended, .. } = line else { return };
+        for waiter in waiters {
+            self.said.push(Said::Answer(waiter, Says::Ended(Box::new(ended.clone()))));
+        }
+        if job.background {
+            self.said.push(news(job, &ended));
+        }
+        self.remember(job, pid, place, ended);
+    }
+
+    fn remember(&mut self, job: &Job, pid: i32, place: io::Result<Place>, ended: Ended) {
+        let past = Past {
+            session: job.session.clone(),
+            command: if job.background { job.program.line() } else { String::new() },
+            background: job.background,
+            pid,
+            ended: place.map_or_else(|_| Kept::Held(Box::new(ended)), Kept::Logged),
+        };
+        self.past.insert(job.key.clone(), past);
+    }
+
+    fn answer_stoppers(&mut self, stoppers: Vec<Waiter>) {
+        self.said.extend(stoppers.into_iter().map(|waiter| Said::Answer(waiter, Says::Done)));
+    }
+
+    /// Says again which background jobs of a session have ended.
+    pub(super) fn repeat_news(&self, session: &str) -> Vec<Says> {
+        let past = self.past.iter().filter(|(_, past)| past.session == session && past.background);
+        let past = past.filter_map(|(key, _)| Some((key, self.past_end(key)?)));
+        let live = self.live.iter().filter(|(_, live)| live.job.session == session);
+        let told = live.filter(|(_, live)| live.job.background);
+        let told = told.filter_map(|(key, live)| Some((key, live.told.clone()?)));
+        past.chain(told)
+            .map(|(key, ended)| Says::News {
+                key: key.clone(),
+                session: session.to_owned(),
+                ended: Box::new(ended),
+            })
+            .collect()
+    }
+
+    /// When something is due next.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.live.values().filter_map(Live::due).chain(self.strays).min()
+    }
+}
+
+/// Which way a descriptor is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    From,
+    To,
+}
+
+impl Live {
+    pub(super) fn group(&self) -> i32 {
+        self.root
+    }
+
+    /// The limit on its time.
+    fn wall(&self) -> Option<Duration> {
+        if self.job.background {
+            self.job.limits.wall
+        } else {
+            Some(self.job.limits.wall.map_or(BACKSTOP, |wall| wall.min(BACKSTOP)))
+        }
+    }
+
+    fn enforce(&mut self, now: Duration) {
+        if self.exit.is_some() || self.killing.is_some() {
+            return;
+        }
+        let why = if let Some(wall) = self.wall().filter(|wall| now >= self.started + *wall) {
+            Why::Wall(wall)
+        } else if let Some(idle) = self.job.limits.idle.filter(|idle| now >= self.wrote + *idle) {
+            Why::Idle(idle)
+        } else {
+            return;
+        };
+        self.killing = Some(Killing::new(why, now));
+    }
+
+    fn due(&self) -> Option<Duration> {
+        if let Some(killing) = &self.killing {
+            return Some(killing.due());
+        }
+        if let Some((_, at)) = &self.exit {
+            // What was left behind ends as a child of this process, which is signalled.
+            return self.told.is_none().then_some(*at + PARTING_LOOK);
+        }
+        let wall = self.wall().map(|wall| self.started + wall);
+        let idle = self.job.limits.idle.map(|idle| self.wrote + idle);
+        wall.into_iter().chain(idle).min()
+    }
+
+    fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
+        let before = self.output.total();
+        self.drain(buffer);
+        if self.output.total() > before {
+            self.wrote = now;
+        }
+        self.flush_input();
+    }
+
+    /// Reads what is in the pipe, without waiting for its end.
+    fn drain(&mut self, buffer: &mut [u8]) {
+        for _ in 0..PIECES {
+            let Some(pipe) = &self.pipe else { return };
+            match rustix::io::read(pipe, &mut *buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(length) => self.output.push(&buffer[..length]),
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn flush_input(&mut self) {
+        if self.input.as_mut().is_some_and(|input| input.flush() == Open::No) {
+            self.input = None;
+        }
+    }
+}
+
+fn news(job: &Job, ended: &Ended) -> Said {
+    let says = Says::News {
+        key: job.key.clone(),
+        session: job.session.clone(),
+        ended: Box::new(ended.clone()),
+    };
+    Said::News(job.session.clone(), says)
+}
+
+fn how(status: WaitStatus) -> How {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => How::Code(code),
+        (None, Some(signal)) => How::Signal(signal),
+        (None, None) => How::Signal(0),
+    }
+}
+
+fn reason(job: &Job, error: &io::Error) -> String {
+    if job.directory.is_dir() {
+        error.to_string()
+    } else {
+        format!("the directory {} is not there", job.directory.display())
+    }
+}
+
+/// Starts the process of a job: its number, its output, its input.
+#[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
+fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
+    use rustix::pipe::{PipeFlags, pipe_with};
+    let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&output, true)?;
+    let mut command = match &job.program {
+        Program::Line(line) => {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(line);
+            command
+        }
+        Program::Arguments(arguments) => {
+            let (program, rest) = arguments
+                .split_first()
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program given"))?;
+            let mut command = Command::new(program);
+            command.args(rest);
+            command
+        }
+    };
+    // No hook before the exec: it would cost the fast way to spawn.
+    command
+        .env_clear()
+        .envs(job.environment.iter().map(|(name, value)| (name, value)))
+        .env(KEEPER_MARK, keeper)
+        .env(JOB_MARK, &job.key)
+        .current_dir(&job.directory)
+        .process_group(0)
+        .stdout(end.try_clone()?)
+        .stderr(end);
+    let input = if job.input {
+        let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&input, true)?;
+        command.stdin(end);
+        Some(Input::new(input))
+    } else {
+        command.stdin(Stdio::null());
+        None
+    };
+    let child = command.spawn()?;
+    Ok((i32::try_from(child.id()).unwrap_or(0), output, input))
+}

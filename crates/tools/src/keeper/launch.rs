@@ -1,0 +1,76 @@
+//! How an agent starts a keeper, and connects to one.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use mainstay_store::Id;
+use mainstay_store::fsatomic::{PRIVATE_DIR, private_directory};
+
+use super::spool::SOCKET;
+
+/// How a keeper is started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program that calls [`serve`](super::serve), usually this one.
+    pub program: PathBuf,
+    /// The arguments that make it call it.
+    pub arguments: Vec<OsString>,
+    /// The directory in which every keeper has its own.
+    pub spool: PathBuf,
+    /// How long a keeper goes on when its agent has died, for another to come.
+    pub grace: Duration,
+}
+
+/// A keeper that was just started.
+pub(super) struct Launched {
+    pub(super) name: String,
+    pub(super) stream: UnixStream,
+    pub(super) guard: Child,
+}
+
+/// Starts a keeper with a new name.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the keeper itself is nobody's child but the agent's"
+)]
+pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
+    let name = Id::new().to_string();
+    private_directory(&launch.spool)?;
+    // The keeper's own directory is `/`.
+    let directory = std::path::absolute(launch.spool.join(&name))?;
+    DirBuilder::new().mode(PRIVATE_DIR).create(&directory)?;
+    // Bound here, so that it can be connected to before the keeper has got up.
+    let handle = File::open(&directory)?;
+    let listener = UnixListener::bind(address(&handle))?;
+    let guard = Command::new(&launch.program)
+        .args(&launch.arguments)
+        .arg(&directory)
+        .arg(launch.grace.as_millis().to_string())
+        .env_clear()
+        .current_dir("/")
+        .stdin(OwnedFd::from(listener))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let guard = guard.inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
+    let stream = UnixStream::connect(address(&handle))?;
+    Ok(Launched { name, stream, guard })
+}
+
+/// Connects to a keeper.
+pub(super) fn connect(directory: &Path) -> io::Result<UnixStream> {
+    UnixStream::connect(address(&File::open(directory)?))
+}
+
+/// The path of the socket. Linux limits it to 107 bytes, whatever the home's path; through the
+/// descriptor of its directory it is always short.
+fn address(directory: &File) -> PathBuf {
+    Path::new(&format!("/proc/self/fd/{}", directory.as_raw_fd())).join(SOCKET)
+}

@@ -1,0 +1,163 @@
+//! One connection of an agent to a keeper.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use tokio::net::UnixStream;
+use tokio::sync::{Notify, oneshot};
+
+use super::client::Ending;
+use super::error::KeeperError;
+use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+
+/// One connection of an agent to a keeper.
+pub(super) struct Link {
+    pub(super) name: String,
+    stream: UnixStream,
+    state: Mutex<State>,
+    /// Something could not be sent at once.
+    blocked: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    outgoing: Vec<u8>,
+    waiting: HashMap<u64, oneshot::Sender<Says>>,
+    last: u64,
+    closed: bool,
+}
+
+impl Link {
+    /// Takes a connection over; `news` is called with what nobody asked for, `closed` at the end.
+    pub(super) fn open(
+        name: String,
+        stream: std::os::unix::net::UnixStream,
+        news: impl Fn(Ending) + Send + 'static,
+        closed: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Arc<Self>> {
+        stream.set_nonblocking(true)?;
+        let stream = UnixStream::from_std(stream)?;
+        let link = Arc::new(Self { name, stream, state: Mutex::default(), blocked: Notify::new() });
+        let reading = link.clone();
+        tokio::spawn(async move {
+            reading.converse(news).await;
+            reading.close();
+            closed();
+        });
+        Ok(link)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.state().closed
+    }
+
+    /// Ends the connection; whoever waits learns of it.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.waiting.clear();
+        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+    }
+
+    /// Sends a request whose answer nobody waits for. It works without waiting, so that what is
+    /// dropped can say so.
+    pub(super) fn tell(&self, asks: Asks) {
+        let _ = self.send(&mut self.state(), &Request { number: 0, asks });
+    }
+
+    /// Sends a request and waits for the answer.
+    pub(super) async fn ask(&self, asks: Asks) -> Result<Says, KeeperError> {
+        let answer = {
+            let mut state = self.state();
+            state.last += 1;
+            let number = state.last;
+            self.send(&mut state, &Request { number, asks })?;
+            let (sender, answer) = oneshot::channel();
+            state.waiting.insert(number, sender);
+            answer
+        };
+        answer.await.map_err(|_| KeeperError::Lost)
+    }
+
+    fn send(&self, state: &mut State, request: &Request) -> Result<(), KeeperError> {
+        if state.closed {
+            return Err(KeeperError::Lost);
+        }
+        let frame = frame(request).map_err(|error| {
+            KeeperError::Refused(format!("The keeper cannot be asked that: {error}."))
+        })?;
+        let mut sent = 0;
+        if state.outgoing.is_empty() {
+            match rustix::net::send(&self.stream, &frame, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            {
+                Ok(length) => sent = length,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return Err(KeeperError::Lost),
+            }
+        }
+        state.outgoing.extend_from_slice(&frame[sent..]);
+        if !state.outgoing.is_empty() {
+            self.blocked.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Reads and writes until the connection ends.
+    async fn converse(&self, news: impl Fn(Ending)) {
+        let mut incoming = Incoming::default();
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            let blocked = !self.state().outgoing.is_empty();
+            tokio::select! {
+                readable = self.stream.readable() => {
+                    if readable.is_err() { return }
+                    match self.stream.try_read(&mut buffer) {
+                        Ok(0) => return,
+                        Ok(length) => incoming.push(&buffer[..length]),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                        Err(_) => return,
+                    }
+                }
+                writable = self.stream.writable(), if blocked => {
+                    if writable.is_err() || self.flush().is_err() { return }
+                }
+                () = self.blocked.notified() => {}
+            }
+            loop {
+                match incoming.next::<Reply>() {
+                    Ok(Some(reply)) => self.receive(reply, &news),
+                    Ok(None) => break,
+                    Err(_) => return,
+                }
+            }
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let mut state = self.state();
+        while !state.outgoing.is_empty() {
+            match self.stream.try_write(&state.outgoing) {
+                Ok(length) => drop(state.outgoing.drain(..length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&self, Reply { number, says }: Reply, news: &impl Fn(Ending)) {
+        if let Says::News { key, session, ended } = says {
+            return news(Ending { key, session, keeper: self.name.clone(), ended: *ended });
+        }
+        if let Some(waiting) = self.state().waiting.remove(&number) {
+            let _ = waiting.send(says);
+        }
+    }
+}

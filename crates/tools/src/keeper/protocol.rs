@@ -1,0 +1,202 @@
+//! The words between an agent and its keeper: JSON frames, each behind its length.
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::ending::{Ended, Left};
+use super::job::Job;
+
+/// A longer frame is a mistake.
+const LONGEST: usize = 16 << 20;
+
+/// What an agent asks. The number comes back with the answer; nobody waits for the answer to 0.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) number: u64,
+    pub(super) asks: Asks,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Asks {
+    /// Takes part in a session; the answer lists its jobs.
+    Attach { session: String },
+    /// Starts a job that is not known yet. The answer comes at once.
+    Start { job: Box<Job> },
+    /// Starts a job that is not known yet. The answer is its end.
+    Run { job: Box<Job> },
+    /// The answer is the end of the job.
+    Await { key: String },
+    /// How the job stands.
+    Poll { key: String },
+    /// Output from an offset.
+    Read { key: String, offset: u64, limit: u64 },
+    /// Bytes for its input.
+    Write {
+        key: String,
+        #[serde(with = "encoded")]
+        bytes: Vec<u8>,
+    },
+    /// The end of its input.
+    CloseInput { key: String },
+    /// Kills it with all it started. The answer comes when it is gone.
+    Stop { key: String },
+    /// Kills all jobs of a session. The answer comes when they are gone.
+    StopSession { session: String },
+    /// The jobs of a session.
+    List { session: String },
+    /// Kills the jobs of all sessions of this connection. The answer comes when they are gone.
+    Leave,
+}
+
+/// What a keeper says. Number 0 answers nothing: it is news.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Reply {
+    pub(super) number: u64,
+    pub(super) says: Says,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Says {
+    Done,
+    Jobs(Vec<Standing>),
+    Standing(Box<Standing>),
+    Ended(Box<Ended>),
+    Output(Part),
+    UnknownKey,
+    Refused(String),
+    /// A background job ended, or the last process that a job left behind.
+    News {
+        key: String,
+        session: String,
+        ended: Box<Ended>,
+    },
+}
+
+/// How a job stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Standing {
+    pub(super) key: String,
+    pub(super) session: String,
+    pub(super) command: String,
+    pub(super) background: bool,
+    pub(super) pid: i32,
+    /// How long it has run, or ran.
+    pub(super) took: std::time::Duration,
+    /// How much it has written.
+    pub(super) total: u64,
+    /// What still runs of a job that ended.
+    pub(super) left: Vec<Left>,
+    /// Absent while it runs.
+    pub(super) ended: Option<Ended>,
+}
+
+/// A part of a job's output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    /// Where it starts; after the offset that was asked for if bytes were dropped.
+    pub(super) offset: u64,
+    #[serde(with = "encoded")]
+    pub(super) bytes: Vec<u8>,
+    /// How much there is in all.
+    pub(super) total: u64,
+}
+
+/// Turns a message into a frame.
+pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = frame.len() - 4;
+    if length > LONGEST {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"));
+    }
+    frame[..4].copy_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+    Ok(frame)
+}
+
+/// Bytes that arrive in any pieces, and the messages in them.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Incoming {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole message; an error when the other side does not speak this language.
+    pub(super) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
+        let rest = &self.bytes[self.taken..];
+        let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > LONGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
+        }
+        let Some(message) = rest.get(..length) else { return Ok(None) };
+        let message = serde_json::from_slice(message)?;
+        self.taken += 4 + length;
+        Ok(Some(message))
+    }
+}
+
+/// Bytes as base 64, so that any output fits into JSON.
+pub(super) mod encoded {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(in crate::keeper) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(in crate::keeper) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        STANDARD.decode(text.as_bytes()).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_whole_however_they_are_cut() {
+        let bytes = vec![0, 255, 10];
+        let asks = Asks::Write { key: "k".to_owned(), bytes: bytes.clone() };
+        let one = frame(&Request { number: 7, asks }).unwrap();
+        let stream = [one.clone(), one].concat();
+        for step in 1..stream.len() {
+            let (mut incoming, mut seen) = (Incoming::default(), 0);
+            for piece in stream.chunks(step) {
+                incoming.push(piece);
+                while let Some(request) = incoming.next::<Request>().unwrap() {
+                    assert!(matches!(request.asks, Asks::Write { bytes: b, .. } if b == bytes));
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, 2);
+        }
+    }
+
+    #[test]
+    fn a_foreign_language_is_refused() {
+        let mut incoming = Incoming::default();
+        incoming.push(b"GET / HTTP/1.1\r\n");
+        assert!(incoming.next::<Request>().is_err());
+    }
+}

@@ -1,0 +1,383 @@
+//! The worker's loop: connections of agents, the outputs of jobs, ends of children, time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use mainstay_store::{Clock, SystemClock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::ending::Why;
+use super::jobs::{Direction, Jobs, Said};
+use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+use super::spool::Spool;
+use super::syscalls::child_signals;
+
+/// How long a fresh keeper waits for its agent.
+const FIRST: Duration = Duration::from_secs(10);
+/// An agent that does not read so much is cut off.
+const MOST_WAITING: usize = 64 << 20;
+
+/// Runs the worker until it has nothing to do any more.
+pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> io::Result<()> {
+    let name = directory.file_name().map_or_else(String::new, |name| name.display().to_string());
+    listener.set_nonblocking(true)?;
+    let signals = child_signals()?;
+    let jobs = Jobs::new(name, Spool::open(directory)?);
+    let opened = now();
+    let worker = Worker {
+        jobs,
+        listener,
+        signals,
+        grace,
+        connections: BTreeMap::new(),
+        accepted: 0,
+        opened,
+        orphaned: HashMap::new(),
+    };
+    worker.work()
+}
+
+fn now() -> Duration {
+    Duration::from_millis(SystemClock.uptime_millis().cast_unsigned())
+}
+
+struct Worker {
+    jobs: Jobs,
+    listener: UnixListener,
+    signals: OwnedFd,
+    grace: Duration,
+    connections: BTreeMap<u64, Connection>,
+    accepted: u64,
+    opened: Duration,
+    /// Sessions whose agent went without a word, and when.
+    orphaned: HashMap<String, Duration>,
+}
+
+/// An agent.
+struct Connection {
+    stream: UnixStream,
+    incoming: Incoming,
+    outgoing: Vec<u8>,
+    sessions: BTreeSet<String>,
+    /// The number of its request to leave.
+    leaving: Option<u64>,
+    /// Requests to stop a session that wait until it is empty.
+    stopping: Vec<(u64, String)>,
+    closed: bool,
+}
+
+impl Worker {
+    fn work(mut self) -> io::Result<()> {
+        loop {
+            let now = now();
+            self.jobs.reap(now);
+            self.jobs.advance(now);
+            self.watch_sessions(now);
+            self.deliver();
+            self.part(now);
+            if self.is_done(now) {
+                // Whoever came at the last moment is served.
+                self.accept();
+                if self.is_done(now) {
+                    break;
+                }
+            }
+            self.wait(now)?;
+        }
+        self.jobs.spool().close();
+        // Agents that left have what they wanted; one that died may be followed by another.
+        if self.orphaned.is_empty() {
+            self.jobs.spool().remove();
+        }
+        Ok(())
+    }
+
+    fn is_done(&self, now: Duration) -> bool {
+        let waiting = self.accepted == 0 && now < self.opened + FIRST;
+        !waiting && self.connections.is_empty() && self.jobs.is_idle() && self.jobs.due().is_none()
+    }
+
+    /// Waits until something happens, then hears the agents.
+    fn wait(&mut self, now: Duration) -> io::Result<()> {
+        let mut descriptors = vec![
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        for connection in self.connections.values() {
+            let write =
+                if connection.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+            descriptors.push(PollFd::new(&connection.stream, PollFlags::IN | write));
+        }
+        for (descriptor, direction) in self.jobs.descriptors() {
+            let events = match direction {
+                Direction::From => PollFlags::IN,
+                Direction::To => PollFlags::OUT,
+            };
+            descriptors.push(PollFd::from_borrowed_fd(descriptor.as_fd(), events));
+        }
+        let grace = self.orphaned.iter().filter(|(session, _)| self.jobs.has_live(session));
+        let grace = grace.map(|(_, since)| *since + self.grace);
+        let first = (self.accepted == 0).then_some(self.opened + FIRST);
+        let due = self.jobs.due().into_iter().chain(grace).chain(first).min();
+        let timeout = due.map(|due| {
+            let left = due.saturating_sub(now);
+            Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 })
+        });
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready: Vec<bool> = descriptors.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(descriptors);
+        if ready[0] {
+            // Signals of one kind are one signal, whatever their number.
+            let _ = rustix::io::read(&self.signals, &mut [0_u8; 512][..]);
+        }
+        let heard: Vec<u64> = (self.connections.keys().zip(&ready[2..]))
+            .filter_map(|(id, ready)| ready.then_some(*id))
+            .collect();
+        for id in heard {
+            self.hear(id);
+        }
+        if ready[1] {
+            self.accept();
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let same_user = rustix::net::sockopt::socket_peercred(&stream)
+                .is_ok_and(|peer| peer.uid == rustix::process::getuid());
+            if !same_user || stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            self.accepted += 1;
+            let connection = Connection {
+                stream,
+                incoming: Incoming::default(),
+                outgoing: Vec::new(),
+                sessions: BTreeSet::new(),
+                leaving: None,
+                stopping: Vec::new(),
+                closed: false,
+            };
+            self.connections.insert(self.accepted, connection);
+        }
+    }
+
+    /// Reads all that a connection has to say, and does it.
+    fn hear(&mut self, id: u64) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.receive();
+        }
+        while let Some(connection) = self.connections.get_mut(&id) {
+            match connection.incoming.next::<Request>() {
+                Ok(Some(request)) => self.answer(id, request),
+                Ok(None) => return,
+                Err(_) => return connection.closed = true,
+            }
+        }
+    }
+
+    fn answer(&mut self, id: u64, Request { number, asks }: Request) {
+        let now = now();
+        let waiter = (id, number);
+        let says = match asks {
+            Asks::Attach { session } => {
+                // What another agent asked for before it died counts as asked.
+                let others: Vec<u64> =
+                    self.connections.keys().copied().filter(|of| *of != id).collect();
+                others.into_iter().for_each(|of| self.hear(of));
+                self.orphaned.remove(&session);
+                let jobs = self.jobs.list(&session, now);
+                let news = self.jobs.repeat_news(&session);
+                self.join(id, session);
+                self.reply(id, number, Says::Jobs(jobs));
+                return news.into_iter().for_each(|says| self.reply(id, 0, says));
+            }
+            Asks::Start { job } => {
+                self.join(id, job.session.clone());
+                let key = job.key.clone();
+                match self.jobs.start(*job, now) {
+                    Err(words) => Says::Refused(words),
+                    Ok(()) => self.standing(&key, now),
+                }
+            }
+            Asks::Run { job } => {
+                self.join(id, job.session.clone());
+                let key = job.key.clone();
+                match self.jobs.start(*job, now) {
+                    Err(words) => Says::Refused(words),
+                    Ok(()) => return self.jobs.await_end(&key, waiter),
+                }
+            }
+            Asks::Await { key } => return self.jobs.await_end(&key, waiter),
+            Asks::Poll { key } => self.standing(&key, now),
+            Asks::Read { key, offset, limit } => self.jobs.read(&key, offset, limit),
+            Asks::Write { key, bytes } => self.jobs.write(&key, Some(&bytes)),
+            Asks::CloseInput { key } => self.jobs.write(&key, None),
+            Asks::Stop { key } => return self.jobs.stop(&key, waiter, Why::Stopped, now),
+            Asks::StopSession { session } => {
+                self.jobs.stop_session(&session, Why::Stopped, now);
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.stopping.push((number, session));
+                }
+                return;
+            }
+            Asks::List { session } => Says::Jobs(self.jobs.list(&session, now)),
+            Asks::Leave => return self.leave(id, number, now),
+        };
+        self.reply(id, number, says);
+    }
+
+    fn standing(&self, key: &str, now: Duration) -> Says {
+        let standing = self.jobs.standing(key, now);
+        standing.map_or(Says::UnknownKey, |standing| Says::Standing(Box::new(standing)))
+    }
+
+    fn join(&mut self, id: u64, session: String) {
+        self.orphaned.remove(&session);
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.sessions.insert(session);
+        }
+    }
+
+    /// Kills what only this connection takes part in.
+    fn leave(&mut self, id: u64, number: u64, now: Duration) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.leaving = Some(number);
+        for session in connection.sessions.clone() {
+            if !self.is_shared(id, &session) {
+                self.jobs.stop_session(&session, Why::AgentLeft, now);
+            }
+        }
+    }
+
+    fn is_shared(&self, id: u64, session: &str) -> bool {
+        let mut others = self.connections.iter().filter(|(of, _)| **of != id);
+        others.any(|(_, other)| other.leaving.is_none() && other.sessions.contains(session))
+    }
+
+    /// Ends what agents left behind, and answers those who wait for a session to be empty.
+    fn watch_sessions(&mut self, now: Duration) {
+        for (session, since) in &self.orphaned {
+            if now >= *since + self.grace {
+                self.jobs.stop_session(session, Why::AgentGone, now);
+            }
+        }
+        let mut answers = Vec::new();
+        for (id, connection) in &mut self.connections {
+            let jobs = &self.jobs;
+            connection.stopping.retain(|(number, session)| {
+                let busy = jobs.has_live(session);
+                if !busy {
+                    answers.push((*id, *number));
+                }
+                busy
+            });
+        }
+        for (id, connection) in &self.connections {
+            if let Some(number) = connection.leaving
+                && !connection
+                    .sessions
+                    .iter()
+                    .any(|session| self.jobs.has_live(session) && !self.is_shared(*id, session))
+            {
+                answers.push((*id, number));
+            }
+        }
+        for (id, number) in answers {
+            self.reply(id, number, Says::Done);
+            if let Some(connection) = self.connections.get_mut(&id)
+                && connection.leaving == Some(number)
+            {
+                connection.leaving = None;
+                connection.sessions.clear();
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        for said in self.jobs.said() {
+            match said {
+                Said::Answer((id, number), says) => self.reply(id, number, says),
+                Said::News(session, says) => {
+                    let Ok(frame) = frame(&Reply { number: 0, says }) else { continue };
+                    let all = self.connections.values_mut();
+                    for connection in all.filter(|one| one.sessions.contains(&session)) {
+                        connection.outgoing.extend_from_slice(&frame);
+                    }
+                }
+            }
+        }
+        for connection in self.connections.values_mut() {
+            connection.send();
+        }
+    }
+
+    fn reply(&mut self, id: u64, number: u64, says: Says) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        match frame(&Reply { number, says }) {
+            Ok(frame) => connection.outgoing.extend_from_slice(&frame),
+            Err(_) => connection.closed = true,
+        }
+    }
+
+    /// Lets go of connections that are closed. Their sessions wait for another agent.
+    fn part(&mut self, now: Duration) {
+        let closed: Vec<u64> = (self.connections.iter())
+            .filter(|(_, connection)| connection.closed)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in closed {
+            self.jobs.forget(id);
+            let Some(connection) = self.connections.remove(&id) else { continue };
+            for session in connection.sessions {
+                if !self.is_shared(id, &session) {
+                    self.orphaned.entry(session).or_insert(now);
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn receive(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return self.closed = true,
+                Ok(length) => {
+                    self.incoming.push(&buffer[..length]);
+                    if length < buffer.len() {
+                        // There is rarely more; if so, it is seen next time.
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.closed = true,
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        while !self.outgoing.is_empty() {
+            match self.stream.write(&self.outgoing) {
+                Ok(length) => drop(self.outgoing.drain(..length)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.closed |= self.outgoing.len() > MOST_WAITING;
+                    return;
+                }
+                Err(_) => return self.closed = true,
+            }
+        }
+    }
+}
