@@ -10,6 +10,7 @@ use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::endings::Endings;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -24,6 +25,7 @@ pub(crate) struct Parts {
     pub(crate) owner: OwnerId,
     pub(crate) client: Client,
     pub(crate) keeper: Keeper,
+    pub(crate) endings: Endings,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) specs: Vec<ToolSpec>,
     pub(crate) settings: Settings,
@@ -43,7 +45,8 @@ impl Agent {
         let tools = mainstay_tools::all();
         let specs = tools.iter().map(|tool| tool.spec()).collect();
         let client = Client::new();
-        let parts = Parts { store, owner, client, keeper, tools, specs, settings };
+        let endings = Endings::of(&keeper);
+        let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
         Self { parts: Arc::new(parts) }
     }
 

@@ -39,7 +39,9 @@ impl Sizes {
             .parts
             .specs
             .iter()
-            .map(|spec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len())
+            .map(|spec| {
+                spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+            })
             .sum();
         Self { bytes: tools + prompt.len(), bytes_a_token: USUAL_BYTES }
     }
@@ -120,7 +122,9 @@ impl Asking {
         id: Id,
     ) -> Result<std::result::Result<Self, Spent>> {
         let model = agent.parts.settings.chain.first().map(ToString::to_string);
-        if let Err(spent) = budget::reserve(tx, &account(agent, &budget::of_turn(place.1)), &reserved)? {
+        if let Err(spent) =
+            budget::reserve(tx, &account(agent, &budget::of_turn(place.1)), &reserved)?
+        {
             return Ok(Err(spent));
         }
         model_call::begin(tx, id, &purpose(agent, place), &model.unwrap_or_default())?;
@@ -136,7 +140,8 @@ impl Asking {
         attempts: &[Attempt],
     ) -> Result<()> {
         model_call::finish(tx, self.id, &purpose(agent, place), attempts)?;
-        let mut used = Amount { calls: i64::try_from(attempts.len()).unwrap_or(1), ..Amount::default() };
+        let mut used =
+            Amount { calls: i64::try_from(attempts.len()).unwrap_or(1), ..Amount::default() };
         for attempt in attempts {
             used.money += attempt.cost;
             used.tokens += i64::try_from(attempt.usage.total()).unwrap_or(i64::MAX);
@@ -170,7 +175,11 @@ pub(crate) async fn ask(
         Heard::Reasoning(delta) => observer(Event::Reasoning { delta: delta.to_owned() }),
         Heard::Call { .. } => {}
         Heard::Failed(attempt) => {
-            observer(Event::Notice { about: "retry", message: attempt.to_string(), void: true });
+            observer(Event::Notice {
+                about: "retry",
+                message: format!("{}: {}", attempt.candidate, attempt.cause()),
+                void: true,
+            });
         }
         Heard::Waiting { why, wait } => observer(Event::Notice {
             about: "retry",

@@ -74,12 +74,7 @@ pub fn of_turn(turn: impl std::fmt::Display) -> String {
 }
 
 /// Opens a budget below `parent`, or changes its limits where it is open.
-pub fn open(
-    tx: &mut WriteTx<'_>,
-    id: &str,
-    parent: Option<&str>,
-    limits: &Limits,
-) -> Result<()> {
+pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limits) -> Result<()> {
     let depth: i64 = match parent {
         None => 0,
         Some(parent) => tx

@@ -64,10 +64,8 @@ impl Known {
         answer: &Answer,
         calls: &[Call],
     ) {
-        let body = Body::Assistant {
-            parts: answer.parts.clone(),
-            model: answer.candidate.to_string(),
-        };
+        let body =
+            Body::Assistant { parts: answer.parts.clone(), model: answer.candidate.to_string() };
         self.call_ids = calls.iter().map(|_| CallId::new()).collect();
         self.said = Some(Said { asking, attempts, body, calls: calls.to_vec() });
     }
@@ -105,8 +103,8 @@ impl Drive<'_> {
     fn next_group(&self) -> Vec<Pending> {
         let mut group: Vec<Pending> = Vec::new();
         for pending in &self.flying {
-            let together = pending.may_run_beside_others()
-                && group.iter().all(Pending::may_run_beside_others);
+            let together =
+                pending.may_run_beside_others() && group.iter().all(Pending::may_run_beside_others);
             if !group.is_empty() && !together {
                 break;
             }
@@ -216,19 +214,11 @@ impl Drive<'_> {
     }
 
     /// Takes in the outcome of a call.
-    fn finish(
-        &mut self,
-        pending: &Pending,
-        mut outcome: Outcome,
-    ) -> std::result::Result<(), Halt> {
+    fn finish(&mut self, pending: &Pending, mut outcome: Outcome) -> std::result::Result<(), Halt> {
         let print = fingerprint(&outcome);
         let thresholds = pending.thresholds(&self.work.agent.parts.settings);
-        let verdict = self.guard.after(
-            &pending.call.name,
-            &pending.call.arguments,
-            Some(&print),
-            thresholds,
-        );
+        let verdict =
+            self.guard.after(&pending.call.name, &pending.call.arguments, Some(&print), thresholds);
         if let Verdict::Nudge(times) = verdict {
             outcome.pieces.push(Piece::Said(format!(
                 "[Mainstay: this is result number {times} of the same call, and it is the same. \
@@ -306,7 +296,9 @@ impl Drive<'_> {
                 match timeout(LAST_WORDS, settle(&pending, &workplace, &session)).await {
                     Ok(Landed::Done(outcome)) => outcome,
                     Ok(Landed::NotStarted) => not_run(why),
-                    Ok(Landed::InDoubt(words)) => in_doubt(pending.started_before.unwrap_or(0), &words),
+                    Ok(Landed::InDoubt(words)) => {
+                        in_doubt(pending.started_before.unwrap_or(0), &words)
+                    }
                     Err(_) => in_doubt(pending.started_before.unwrap_or(0), ""),
                 }
             } else {
@@ -389,11 +381,7 @@ impl Drive<'_> {
 }
 
 impl Written {
-    fn write(
-        &self,
-        tx: &mut WriteTx<'_>,
-        (session, turn): (SessionId, TurnId),
-    ) -> Result<Entry> {
+    fn write(&self, tx: &mut WriteTx<'_>, (session, turn): (SessionId, TurnId)) -> Result<Entry> {
         let entry = match (&self.whole, &self.body) {
             (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
                 let body = Body::Result {

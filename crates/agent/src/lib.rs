@@ -9,6 +9,7 @@ mod agent;
 mod asking;
 pub mod budget;
 mod calls;
+mod endings;
 mod error;
 mod event;
 pub mod guard;

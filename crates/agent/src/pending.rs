@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mainstay_journal::call::{self, State};
 use mainstay_journal::CallId;
+use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
 use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use serde_json::{Map, Value};

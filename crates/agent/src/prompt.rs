@@ -10,7 +10,7 @@ const LONGEST: u64 = 32 * 1024;
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// What a model is told before anything else.
-pub fn system(workspace: &Path, date: &str) -> String {
+pub(crate) fn system(workspace: &Path, date: &str) -> String {
     let mut prompt = format!(
         "You are Mainstay, an agent that works for its user with the tools it is given.\n\
          \n\

@@ -61,11 +61,7 @@ impl Default for Budgets {
         Self {
             day: Limits { money: Some(50_000_000), tokens: None, calls: Some(20_000) },
             session: Limits { money: Some(50_000_000), tokens: None, calls: None },
-            turn: Limits {
-                money: Some(10_000_000),
-                tokens: Some(200_000_000),
-                calls: Some(2_000),
-            },
+            turn: Limits { money: Some(10_000_000), tokens: Some(200_000_000), calls: Some(2_000) },
             wall: Duration::from_secs(12 * 60 * 60),
             depth: 5,
         }

@@ -70,7 +70,10 @@ pub(crate) struct Drive<'a> {
 /// Why the rounds stop.
 pub(crate) enum Halt {
     Cancelled,
-    Parked { reason: String, resume_at: Option<i64> },
+    Parked {
+        reason: String,
+        resume_at: Option<i64>,
+    },
     Failed(String),
     Stuck(String),
     /// The engine itself cannot go on; nothing more is written.
@@ -259,7 +262,12 @@ impl<'a> Drive<'a> {
         }
         let cut = matches!(answer.stop, Why::Length);
         self.commit_with(|tx, entries| {
-            entries.push(append(tx, session, turn, &Body::End { outcome: How::Answered, reason: None })?);
+            entries.push(append(
+                tx,
+                session,
+                turn,
+                &Body::End { outcome: How::Answered, reason: None },
+            )?);
             turn::end(tx, turn, How::Answered, None)?;
             Ok(())
         })?;

@@ -8,7 +8,7 @@ use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, call, entry, session};
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, Lease, WriteTx};
-use mainstay_tools::{Fact, Processes, Seen, Workplace};
+use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
@@ -118,11 +118,12 @@ impl Work {
         self.tell_session(observer);
         if !self.is_new {
             processes::reconcile(self).await?;
-            let same = blocking(|| {
-                self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key))
-            })?;
+            let same =
+                blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
             match same {
-                Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
+                Some(turn) if turn.state == State::Ended => {
+                    return self.told_again(&turn, observer);
+                }
                 Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
                 None => self.set_aside(observer, cancel).await?,
             }
@@ -242,13 +243,10 @@ impl Work {
 fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     let settings = &agent.parts.settings;
     Workplace {
-        workspace,
-        keeper: agent.parts.keeper.clone(),
-        seen: Seen::default(),
-        processes: Processes::default(),
-        forbidden: settings.forbidden.clone(),
         environment: settings.environment.clone(),
-        pass_environment: settings.pass_environment.clone(),
+        pass: settings.pass_environment.clone(),
+        forbidden: settings.forbidden.clone(),
+        ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
 }
 

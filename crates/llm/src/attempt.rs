@@ -47,7 +47,7 @@ pub struct Failure {
 
 impl Attempt {
     /// The status and the provider's words.
-    pub(crate) fn cause(&self) -> String {
+    pub fn cause(&self) -> String {
         let fault = self.fault.map_or("", Fault::words);
         let words = if self.said.is_empty() { fault } else { &self.said };
         match self.status {

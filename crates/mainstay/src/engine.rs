@@ -7,7 +7,8 @@ use mainstay_agent::{Agent, Ended, Ending, Opened};
 use mainstay_journal::SessionId;
 use mainstay_journal::turn::Outcome;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
-use mainstay_tools::{Keeper, Launch};
+use mainstay_tools::Keeper;
+use mainstay_tools::keeper::Launch;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -21,3 +21,11 @@ pub use schema::parameters;
 pub use shell::Shell;
 pub use tool::{Action, Beside, Invocation, Replay, Tool, Traits};
 pub use workplace::Workplace;
+
+/// All tools, in the order in which a model is told of them.
+pub fn all() -> Vec<std::sync::Arc<dyn Tool>> {
+    let mut tools: Vec<std::sync::Arc<dyn Tool>> =
+        vec![std::sync::Arc::new(Shell), std::sync::Arc::new(Process)];
+    tools.extend(file_tools());
+    tools
+}

@@ -201,7 +201,7 @@ fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
     let usual = Budgets::default();
     let money = |name: &str, dollars: Option<f64>, usual: Option<i64>| match dollars {
         None => Ok(usual),
-        Some(dollars) if dollars >= 0.0 && dollars < 1e9 => {
+        Some(dollars) if (0.0..1e9).contains(&dollars) => {
             #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked")]
             let micros = (dollars * 1e6).round() as i64;
             Ok(Some(micros))

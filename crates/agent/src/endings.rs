@@ -1,0 +1,31 @@
+//! Ends of background processes, sorted by the session they belong to.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use mainstay_tools::Keeper;
+use mainstay_tools::keeper::Ending;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// What the keeper told and nobody took yet.
+pub(crate) struct Endings(Mutex<Waiting>);
+
+struct Waiting {
+    news: UnboundedReceiver<Ending>,
+    by_session: HashMap<String, Vec<Ending>>,
+}
+
+impl Endings {
+    pub(crate) fn of(keeper: &Keeper) -> Self {
+        Self(Mutex::new(Waiting { news: keeper.endings(), by_session: HashMap::new() }))
+    }
+
+    /// What was told of a session since the last time.
+    pub(crate) fn take(&self, session: &str) -> Vec<Ending> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok(ending) = waiting.news.try_recv() {
+            waiting.by_session.entry(ending.session.clone()).or_default().push(ending);
+        }
+        waiting.by_session.remove(session).unwrap_or_default()
+    }
+}
