@@ -1,0 +1,6 @@
+//! The agent from outside: real processes, a real store, a scripted model.
+#![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
+
+mod turns;
+mod world;
