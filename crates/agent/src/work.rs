@@ -115,18 +115,20 @@ impl Work {
         cancel: &CancellationToken,
     ) -> Result<Ended> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
+        if self.is_new {
+            let turn = self.begin_turn(&key, input)?;
+            // Told when it is recorded: a name that somebody saw can be resumed.
+            self.tell_session(observer);
+            return Drive::begin(self, turn, observer, cancel).await;
+        }
         self.tell_session(observer);
-        if !self.is_new {
-            processes::reconcile(self).await?;
-            let same =
-                blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
-            match same {
-                Some(turn) if turn.state == State::Ended => {
-                    return self.told_again(&turn, observer);
-                }
-                Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
-                None => self.set_aside(observer, cancel).await?,
-            }
+        processes::reconcile(self).await?;
+        let same =
+            blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
+        match same {
+            Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
+            Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
+            None => self.set_aside(observer, cancel).await?,
         }
         let turn = self.begin_turn(&key, input)?;
         Drive::begin(self, turn, observer, cancel).await

@@ -1,6 +1,5 @@
 //! From a command to the engine: the store, the agent, signals, and what is told of a turn.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use mainstay_agent::{Agent, Ended, Ending, Opened};
@@ -115,9 +114,7 @@ pub(crate) fn claim_key(store: &Store, key: &str) -> Result<mainstay_store::Leas
 
 /// Runs something asynchronous to its end. The first Ctrl-C (or SIGTERM, SIGHUP) cancels it, a second
 /// one ends the process at once.
-pub(crate) fn block_on<T, F: Future<Output = T>>(
-    work: impl FnOnce(CancellationToken) -> F,
-) -> Result<T, Error> {
+pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_agent::{Agent, Ended, Opened, Work};
+use mainstay_agent::{Agent, Opened, Work};
 use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, State};
 use mainstay_store::{OwnerId, Store, wall_millis};
@@ -52,17 +52,20 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
     };
     let workspace = Path::new(&session.workspace);
     let agent = engine::agent(context, store, owner, workspace, args.choices.overrides())?;
-    let resumed = engine::block_on(|cancel| async {
-        let Some(work) = take(args, &agent, &session, telling, &cancel).await? else {
+    let resumed = engine::block_on(async |cancel: CancellationToken| {
+        let Some(mut work) = take(args, &agent, &session, telling, &cancel).await? else {
             return Ok(None);
         };
-        finish(&agent, work, telling, cancel).await.map(Some)
+        let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
+        if let Some(ended) = &ended {
+            telling.ended(ended, &settings)?;
+        }
+        work.leave().await?;
+        agent.leave().await;
+        Ok::<_, Error>(Some(ended))
     })??;
     match resumed {
-        Some(Some(ended)) => {
-            telling.ended(&ended, &settings)?;
-            Ok(engine::exit(&ended))
-        }
+        Some(Some(ended)) => Ok(engine::exit(&ended)),
         Some(None) => {
             telling.aside(&format!("session {} has no turn yet", session.id));
             Ok(Exit::Done)
@@ -117,16 +120,4 @@ async fn take(
             () = tokio::time::sleep(Duration::from_millis(100)) => {}
         }
     }
-}
-
-async fn finish(
-    agent: &Agent,
-    mut work: Work,
-    telling: &mut Telling,
-    cancel: CancellationToken,
-) -> Result<Option<Ended>, Error> {
-    let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
-    work.leave().await?;
-    agent.leave().await;
-    Ok(ended)
 }

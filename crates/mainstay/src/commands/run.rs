@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::settings::Settings;
 use crate::telling::Telling;
 use crate::wording;
 
@@ -105,9 +106,9 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
         Some(session) => *engine::open(&agent, session.id)?,
         None => agent.begin(&workspace, &wording::today())?,
     };
-    let ended = engine::block_on(|cancel| do_turn(&agent, work, &input, telling, cancel))??;
+    let turn = Turn { work, input: &input, telling, settings: &settings };
+    let ended = engine::block_on(async |cancel| turn.done(&agent, cancel).await)??;
     drop(claim);
-    telling.ended(&ended, &settings)?;
     Ok(engine::exit(&ended))
 }
 
@@ -129,18 +130,25 @@ fn known_session(
     Ok(found?)
 }
 
-/// Does the turn and ends what still runs for it.
-async fn do_turn(
-    agent: &Agent,
-    mut work: Work,
-    input: &Input,
-    telling: &mut Telling,
-    cancel: CancellationToken,
-) -> Result<Ended, Error> {
-    let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
-    work.leave().await?;
-    agent.leave().await;
-    Ok(ended)
+/// A turn that is about to be done.
+struct Turn<'a> {
+    work: Work,
+    input: &'a Input,
+    telling: &'a mut Telling,
+    settings: &'a Settings,
+}
+
+impl Turn<'_> {
+    /// Does it, tells how it ended, and ends what still runs for it.
+    async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<Ended, Error> {
+        let Self { work, input, telling, settings } = &mut self;
+        let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
+        // The answer is recorded: nobody has to wait for the clearing up.
+        telling.ended(&ended, settings)?;
+        self.work.leave().await?;
+        agent.leave().await;
+        Ok(ended)
+    }
 }
 
 fn text(typed: &str) -> Result<String, Error> {

@@ -5,8 +5,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-const SHAPES: [Shape; 4] =
-    [Shape::Chat, Shape::Responses, Shape::Anthropic, Shape::Ollama];
+const SHAPES: [Shape; 4] = [Shape::Chat, Shape::Responses, Shape::Anthropic, Shape::Ollama];
 
 fn counting(rounds_wanted: usize) -> impl mainstay_testkit::model::Script {
     rounds(rounds_wanted, |number| {

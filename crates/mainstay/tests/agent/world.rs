@@ -34,16 +34,7 @@ impl World {
         let world = Self { directory, model };
         std::fs::create_dir_all(world.home()).unwrap();
         std::fs::create_dir_all(world.workspace()).unwrap();
-        let api = match shape {
-            Shape::Chat => "openai-chat",
-            Shape::Responses => "openai-responses",
-            Shape::Anthropic => "anthropic",
-            Shape::Ollama => "ollama",
-        };
-        world.configure(&format!(
-            "model = \"local/qwen\"\n[providers.local]\napi = \"{api}\"\nbase_url = \"{}\"\n",
-            world.model.base_url(shape)
-        ));
+        world.configure(&configuration(shape, &world.model));
         world
     }
 
@@ -69,14 +60,7 @@ impl World {
 
     /// The program in the workspace of this world.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
-        command
-            .args(words)
-            .current_dir(self.workspace())
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("MAINSTAY_HOME", self.home());
-        command
+        program(&self.home(), &self.workspace(), words)
     }
 
     /// Runs the program to its end.
@@ -93,6 +77,32 @@ impl World {
     pub(crate) fn processes(&self) -> Vec<String> {
         processes_of(&self.home())
     }
+}
+
+/// The program with a home and a workspace, and an environment without anything else.
+pub(crate) fn program(home: &Path, workspace: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
+    command
+        .args(words)
+        .current_dir(workspace)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("MAINSTAY_HOME", home);
+    command
+}
+
+/// A configuration with one model.
+pub(crate) fn configuration(shape: Shape, model: &ModelServer) -> String {
+    let api = match shape {
+        Shape::Chat => "openai-chat",
+        Shape::Responses => "openai-responses",
+        Shape::Anthropic => "anthropic",
+        Shape::Ollama => "ollama",
+    };
+    format!(
+        "model = \"local/qwen\"\n[providers.local]\napi = \"{api}\"\nbase_url = \"{}\"\n",
+        model.base_url(shape)
+    )
 }
 
 /// Processes that were started for a home: keepers, and what they keep.
