@@ -20,4 +20,5 @@ pub mod proxy;
 pub mod shim;
 pub mod sweep;
 
+mod artifact;
 mod workers;

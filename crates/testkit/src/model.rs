@@ -25,6 +25,8 @@ mod check;
 mod delivery;
 mod http;
 mod listener;
+mod prepared;
+mod program;
 mod render;
 mod reply;
 mod script;
@@ -34,6 +36,8 @@ mod shape;
 
 pub use asked::{Asked, AskedCall};
 pub use check::check;
+pub use prepared::{Checking, PreparedServer};
+pub use program::ModelProgram;
 pub use reply::Reply;
 pub use script::{Replies, Rounds, Script, rounds};
 pub use seal::{sealed, signature};

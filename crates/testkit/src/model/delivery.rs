@@ -29,7 +29,7 @@ pub(super) enum End {
     CutInside(usize),
     StallBeforeFirstByte,
     StallAfter(usize),
-    EndAfter(usize),
+    WholeAfter(usize),
     WithoutMarker,
     ErrorAfter {
         events: usize,
@@ -123,7 +123,7 @@ impl Delivery {
             End::CutInside(whole) => whole + 1,
             End::CutAfter(whole)
             | End::StallAfter(whole)
-            | End::EndAfter(whole)
+            | End::WholeAfter(whole)
             | End::ErrorAfter { events: whole, .. }
             | End::GarbageAfter(whole) => whole,
         };
@@ -149,7 +149,7 @@ impl Delivery {
                 events.truncate(*whole);
                 Last::Stall
             }
-            End::EndAfter(whole) => {
+            End::WholeAfter(whole) => {
                 events.truncate(*whole);
                 Last::End
             }

@@ -307,7 +307,7 @@ impl Reply {
 
     /// Ends after so many events, in good order as far as HTTP is concerned.
     pub fn end_after_events(self, events: usize) -> Self {
-        self.ending(End::EndAfter(events))
+        self.ending(End::WholeAfter(events))
     }
 
     /// Leaves out the last event, the end marker of its shape.

@@ -122,9 +122,11 @@ fn messages(body: &Value, findings: &mut Findings) {
             let at = format!("messages.{index}.content.{number}");
             blocks::check(block, role, model, &at, findings);
         }
-        results(blocks, index, &mut open, findings);
         if role == "assistant" {
+            unanswered(&mut open, index.saturating_sub(1), findings);
             open = calls(blocks, index, &mut ids, findings);
+        } else {
+            results(blocks, index, &mut open, findings);
         }
         before = role;
     }
