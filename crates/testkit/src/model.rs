@@ -23,6 +23,7 @@ mod asked;
 mod catalogue;
 mod check;
 mod delivery;
+mod gate;
 mod http;
 mod listener;
 mod prepared;
@@ -36,6 +37,7 @@ mod shape;
 
 pub use asked::{Asked, AskedCall};
 pub use check::check;
+pub use gate::Gate;
 pub use prepared::{Checking, PreparedServer};
 pub use program::ModelProgram;
 pub use reply::Reply;

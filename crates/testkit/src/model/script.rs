@@ -6,7 +6,8 @@ use super::{Asked, Reply};
 
 /// Decides what the model says to a request. A closure is one.
 pub trait Script: Send + 'static {
-    /// The answer to a request.
+    /// The answer to a request. One request at a time is decided, so this must not wait for anything:
+    /// a reply can, see [`Reply::held_by`] and [`Reply::after`].
     fn reply(&mut self, asked: &Asked) -> Reply;
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{ModelServer, Reply, Shape};
+use mainstay_testkit::model::{Gate, ModelServer, Reply, Shape};
+use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client, DEADLINE, Ending, ask};
@@ -124,6 +125,25 @@ fn silence_before_the_first_byte_lasts_as_long_as_told() {
     server.wait_for_requests(1, DEADLINE);
     drop(client);
     server.wait_for_no_connections(DEADLINE);
+}
+
+#[test]
+fn a_held_answer_waits_for_its_gate_or_for_the_client_to_go() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = ModelServer::answering(move |_| reply().held_by(&held));
+    let mut gone = Client::new(&server);
+    gone.send(Shape::Chat, &first(Shape::Chat).to_string());
+    let mut patient = Client::new(&server).patience(Duration::from_millis(100));
+    let early = patient.ask(Shape::Chat, &first(Shape::Chat));
+    assert_eq!((early.status, early.ending), (0, Ending::Silent));
+    let mut patient = patient.patience(DEADLINE);
+    server.wait_for_requests(2, DEADLINE);
+    drop(gone);
+    wait_for("one connection", DEADLINE, || server.open_connections() == 1);
+    gate.open();
+    let answer = patient.read();
+    assert_eq!((answer.status, answer.ending), (200, Ending::Whole));
 }
 
 #[test]

@@ -155,3 +155,16 @@ fn calls_can_come_without_ids_and_with_broken_arguments() {
     assert_eq!(call.get("id"), None);
     assert_eq!(call["function"]["arguments"], "{\"command\": ");
 }
+
+#[test]
+fn only_the_first_call_is_signed_and_only_in_chat_completions() {
+    let arguments = json!({"command": "ls"});
+    let reply = Reply::call_of("shell", &arguments).call("shell", &arguments).with_signed_calls();
+    let server = ModelServer::always(reply);
+    for shape in Shape::ALL {
+        let text = ask(&server, shape, &first(shape)).text();
+        let signed = text.matches("thought_signature").count();
+        assert_eq!(signed, usize::from(shape == Shape::Chat), "{shape}");
+        assert_eq!(text.contains("call_signed_"), shape == Shape::Chat);
+    }
+}

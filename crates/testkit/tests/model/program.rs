@@ -55,3 +55,12 @@ fn the_program_explains_itself_when_it_is_called_wrongly() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: model-server"));
     }
 }
+
+#[test]
+fn slow_the_program_is_built_when_a_test_needs_it() {
+    let program = ModelProgram::start(&["--rounds", "0", "--final", "hi"]);
+    for shape in Shape::ALL {
+        let client = Client::at(program.base_url(shape).strip_suffix(shape.base_path()).unwrap());
+        assert_eq!(hear(shape, &{ client }.ask(shape, &first(shape))).text, "hi");
+    }
+}

@@ -558,6 +558,24 @@ fn thoughts_stay_with_what_they_led_to() {
 }
 
 #[test]
+fn a_signed_call_comes_back_with_its_signature() {
+    let called = |body: &mut Value, proof: &str| {
+        let text = body.to_string().replace("call_a", "call_signed_1");
+        *body = serde_json::from_str(&text).unwrap();
+        body["messages"][2]["tool_calls"][0]["extra_content"] =
+            json!({"google": {"thought_signature": proof}});
+    };
+    accepted(CHAT, |body| called(body, &signature("m", "call_signed_1")));
+    refused(CHAT, "missing a thought_signature", |body| {
+        called(body, &signature("other", "call_signed_1"));
+    });
+    refused(CHAT, "missing a thought_signature", |body| {
+        called(body, "");
+        remove(&mut body["messages"][2]["tool_calls"][0], "extra_content");
+    });
+}
+
+#[test]
 fn thinking_has_its_own_limits() {
     let thinking = |budget: u64| json!({"type": "enabled", "budget_tokens": budget});
     accepted(ANTHROPIC, |body| body["thinking"] = thinking(2048));

@@ -25,6 +25,8 @@ fn every_shape_says_what_the_script_told() {
         let mut heard = hear(shape, &answer);
         assert_eq!(heard.ids.len(), 2);
         assert_ne!(heard.ids[0], heard.ids[1]);
+        // By this mark it is known that the thoughts must come back.
+        assert!(heard.ids.iter().all(|id| id.contains("_thought_")), "{:?}", heard.ids);
         heard.ids.clear();
         let thought = "The user wants both.";
         let expected = Heard {
