@@ -217,3 +217,12 @@ async fn a_dropped_call_lets_go_of_its_connection() {
         server.wait_for_no_connections(Duration::from_secs(5));
     }
 }
+
+#[test]
+fn a_call_can_be_made_from_any_thread() {
+    fn assert_send<T: Send>(_: T) {}
+    let (client, limits) = (Client::new(), Limits::default());
+    let request = Request::default();
+    let mut listener = |_: mainstay_llm::Event<'_>| {};
+    assert_send(client.call(&[], &request, &limits, &mut listener));
+}

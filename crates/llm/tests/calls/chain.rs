@@ -54,7 +54,7 @@ async fn a_refused_key_is_fetched_anew_once() {
             assert_eq!(server.requests(), requests, "{shape} {keys}");
             match outcome {
                 Ok(answer) => {
-                    assert_eq!(answer.attempts[1].note.as_deref(), Some("with a new key"))
+                    assert_eq!(answer.attempts[1].note.as_deref(), Some("with a new key"));
                 }
                 Err(failure) => {
                     assert_ne!(keys, 1);

@@ -76,7 +76,8 @@ async fn every_refusal_in_every_format_alone_and_with_two_fallbacks() {
         for (reply, fault, (alone, with_fallback)) in refusals(shape) {
             let server = ModelServer::always(reply.clone());
             let primary = candidate(&server, shape, "p");
-            let (outcome, heard) = ask(&Client::seeded(1), &[primary.clone()], &quick()).await;
+            let (outcome, heard) =
+                ask(&Client::seeded(1), std::slice::from_ref(&primary), &quick()).await;
             let failure = outcome.unwrap_err();
             assert_eq!(failure.fault, fault, "{shape} {failure}");
             assert_eq!(server.requests(), alone, "{shape} {failure}");

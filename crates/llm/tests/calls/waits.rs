@@ -1,11 +1,12 @@
 //! Waits: what a provider asks for, and the deadline over all.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_llm::{Client, Fault, Limits};
+use mainstay_llm::{Candidate, Client, Event, Fault, Limits, Request};
 use mainstay_testkit::model::{ModelServer, Reply, Shape};
 
-use crate::ground::{ask, candidate, quick};
+use crate::ground::{ask, candidate, hello, quick};
 
 fn limited(status: u16, retry_after: &str) -> Reply {
     Reply::status(status, "slow down").header("retry-after", retry_after)
@@ -28,40 +29,41 @@ async fn a_short_wait_is_kept_on_429_503_and_529() {
     }
 }
 
-#[tokio::test]
-async fn five_seconds_are_waited_for_alone_and_with_a_fallback() {
-    // The cap is lowered instead of the wait lengthened: told 5 s with a cap of 5 s waits, and
-    // the deadline shows that it would, without the test waiting.
-    for cap in [5_u64, 4] {
-        let server = ModelServer::always(limited(429, "5"));
-        let limits = Limits {
-            retry_after: Duration::from_secs(cap),
-            chain: Duration::from_secs(30),
-            ..quick()
-        };
-        let chain = [candidate(&server, Shape::Anthropic, "p")];
-        let client = Client::seeded(2);
-        let mut announced = None;
-        let messages = crate::ground::hello();
-        let request = mainstay_llm::Request { messages: &messages, ..Default::default() };
-        let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
-        let mut listener = |event: mainstay_llm::Event<'_>| {
-            if let mainstay_llm::Event::Waiting { wait, .. } = event {
-                let _ = told.send(wait);
-            }
-        };
-        tokio::select! {
-            outcome = client.call(&chain, &request, &limits, &mut listener) => {
-                let failure = outcome.unwrap_err();
-                assert_eq!(failure.fault, Fault::RateLimited);
-                assert!(failure.retry_at.is_some());
-            }
-            wait = heard.recv() => announced = wait,
+/// The wait that is announced first, or the outcome if there is none.
+async fn first_wait(chain: &[Arc<Candidate>], limits: &Limits) -> Result<Duration, Option<Fault>> {
+    let messages = hello();
+    let request = Request { messages: &messages, ..Request::default() };
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let mut listener = |event: Event<'_>| {
+        if let Event::Waiting { wait, .. } = event {
+            let _ = told.send(wait);
         }
-        assert_eq!(server.requests(), 1);
-        assert_eq!(announced.is_some(), cap == 5);
-        assert!(announced.is_none_or(|wait| wait >= Duration::from_secs(5)));
+    };
+    let client = Client::seeded(2);
+    tokio::select! {
+        outcome = client.call(chain, &request, limits, &mut listener) => {
+            Err(outcome.err().map(|failure| failure.fault))
+        }
+        Some(wait) = heard.recv() => Ok(wait),
     }
+}
+
+#[tokio::test]
+async fn five_seconds_are_waited_for_unless_that_is_above_the_cap_or_a_fallback_is_nearer() {
+    let seconds = Duration::from_secs;
+    let server = ModelServer::always(limited(429, "5"));
+    let fallback = ModelServer::always(Reply::text("ok"));
+    let alone = [candidate(&server, Shape::Anthropic, "p")];
+    let both = [alone[0].clone(), candidate(&fallback, Shape::Chat, "q")];
+    let about_five = |wait: Result<Duration, _>| (seconds(5)..=seconds(6)).contains(&wait.unwrap());
+
+    assert!(about_five(first_wait(&alone, &Limits { retry_after: seconds(5), ..quick() }).await));
+    let above = first_wait(&alone, &Limits { retry_after: seconds(4), ..quick() }).await;
+    assert_eq!(above, Err(Some(Fault::RateLimited)));
+    assert!(about_five(first_wait(&both, &Limits { patience: seconds(5), ..quick() }).await));
+    let nearer = first_wait(&both, &Limits { patience: seconds(4), ..quick() }).await;
+    assert_eq!(nearer, Err(None));
+    assert_eq!((server.requests(), fallback.requests()), (4, 1));
 }
 
 #[tokio::test]
