@@ -226,3 +226,29 @@ fn a_call_can_be_made_from_any_thread() {
     let mut listener = |_: mainstay_llm::Event<'_>| {};
     assert_send(client.call(&[], &request, &limits, &mut listener));
 }
+
+#[tokio::test]
+async fn what_gemini_signs_goes_back_to_it_and_to_nobody_else() {
+    let calls = Reply::call_of("read", &json!({"path": "a"})).with_signed_calls();
+    let server = ModelServer::replies([calls, Reply::text("own")]);
+    let client = Client::seeded(8);
+    let gemini = [candidate(&server, Shape::Chat, "gemini")];
+    let (answer, _) = ask(&client, &gemini, &quick()).await;
+    let parts = answer.unwrap().parts;
+    let [AssistantPart::Call(asked)] = &parts[..] else { panic!("{parts:?}") };
+    let content = vec![Content::Text("ok".to_owned())];
+    let (id, name) = (asked.id.clone(), asked.name.clone());
+    let result = CallResult { call: id, name, content, failed: false };
+    let mut messages = hello();
+    messages.extend([Message::Assistant(parts), Message::Results(vec![result])]);
+    let request = Request { messages: &messages, ..Request::default() };
+    call(&client, &gemini, &request, &quick()).await.0.unwrap();
+    server.assert_no_violations();
+    // The scripted server takes everybody for Gemini and misses the signature; OpenAI would refuse it.
+    let other = [candidate(&server, Shape::Chat, "other")];
+    call(&client, &other, &request, &quick()).await.0.unwrap_err();
+    let signed =
+        |number: usize| server.asked()[number].body.to_string().contains("thought_signature");
+    assert!(signed(1) && !signed(2));
+    assert_eq!(server.violations().len(), 1);
+}
