@@ -100,7 +100,8 @@ impl fmt::Display for Failure {
                 write!(f, ", waited {} ms", waited.as_millis())?;
             }
         }
-        if self.fault == Fault::Deadline {
+        let told = self.attempts.last().and_then(|attempt| attempt.fault);
+        if self.fault == Fault::Deadline && told != Some(Fault::Deadline) {
             write!(f, "; {}", Fault::Deadline.words())?;
         }
         Ok(())

@@ -28,7 +28,7 @@ impl Candidate {
     }
 
     /// Its prices: those given, or the built-in ones. What runs on this machine costs nothing we know.
-    pub(crate) fn prices(&self) -> Option<Prices> {
+    pub fn price_list(&self) -> Option<Prices> {
         let built_in = || if self.provider.is_loopback() { None } else { Prices::of(&self.model) };
         self.prices.or_else(built_in)
     }

@@ -12,6 +12,9 @@ mod quirks;
 mod responses;
 mod said;
 
+#[cfg(test)]
+mod validity;
+
 use mainstay_message::Usage;
 
 pub(crate) use classify::{Verdict, classify};

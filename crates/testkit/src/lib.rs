@@ -1,4 +1,5 @@
-//! What the tests share: faults on purpose, a private PostgreSQL, and children that cannot outlive a test.
+//! What the tests share: faults on purpose, a model that follows a script, a private PostgreSQL, and
+//! children that cannot outlive a test.
 //!
 //! This crate owns the ways to break things and to watch what is left. It must not know the
 //! product: it runs commands, files and sockets, and says what happened to them. Everything panics
@@ -20,4 +21,5 @@ pub mod proxy;
 pub mod shim;
 pub mod sweep;
 
+mod artifact;
 mod workers;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_message::{AssistantPart, Usage};
+use mainstay_message::Usage;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio::time::{Instant, timeout_at};
 
@@ -181,11 +181,4 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     let names = ["request-id", "x-request-id", "x-generation-id", "apim-request-id"];
     let value = names.iter().find_map(|name| headers.get(*name))?;
     Some(one_line(value.to_str().ok()?, 128)).filter(|id| !id.is_empty())
-}
-
-/// The parts and how the answer ended.
-pub(super) struct Whole {
-    pub(super) parts: Vec<AssistantPart>,
-    pub(super) stop: Stop,
-    pub(super) usage: Option<Usage>,
 }

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use mainstay_message::{AssistantPart, Usage};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::exchange::{Broken, Exchange, Whole};
+use super::exchange::{Broken, Exchange};
 use super::health::Placed;
 use super::{Client, lock};
 use crate::clock::wall_after;
 use crate::transport::headers;
 use crate::wire::{Parameter, Quirks, Retreat, encode, max_output};
-use crate::{Answer, Api, Attempt, Candidate, Event, Failure, Fault, Limits, Request, Secret};
+use crate::{
+    Answer, Api, Attempt, Candidate, Event, Failure, Fault, Limits, Request, Secret, Stop,
+};
 
 type Listener<'l> = &'l mut (dyn FnMut(Event<'_>) + Send);
 
@@ -43,6 +46,13 @@ enum Next {
         note: Option<String>,
     },
     GiveUp,
+}
+
+/// An answer that one attempt gave.
+struct Whole {
+    parts: Vec<AssistantPart>,
+    stop: Stop,
+    usage: Option<Usage>,
 }
 
 /// What one candidate's attempts have in common.
@@ -141,7 +151,7 @@ impl<'a> Run<'a> {
                 Ok(whole) => {
                     self.attempts.push(attempt);
                     lock(&self.client.health).answered(candidate);
-                    let prices = candidate.prices();
+                    let prices = candidate.price_list();
                     return Ok(Answer {
                         cost: whole
                             .usage

@@ -99,7 +99,10 @@ mod tests {
     fn lines_and_events_have_a_cap() {
         assert_eq!(events(&[b"data: 0123456789\n\n"], 8), (vec![], Some(TooLong)));
         assert_eq!(events(&[b"data: 01234", b"56789"], 12), (vec![], Some(TooLong)));
-        assert_eq!(events(&[b"data: 12\ndata: 34\ndata: 56\n"], 8), (vec![], Some(TooLong)));
+        assert_eq!(
+            events(&[b"data: 12\ndata: 34\ndata: 56\ndata: 78\n"], 8),
+            (vec![], Some(TooLong))
+        );
         assert_eq!(events(&[b"data: 12\n\ndata: 34\n\n"], 8).0, ["12", "34"]);
     }
 

@@ -128,10 +128,13 @@ fn count_markers(value: &Value) -> usize {
         Value::Object(fields) => {
             let here = usize::from(fields.get("cache_control").is_some_and(Value::is_object));
             // What a tool is called with and what it takes are not the protocol's own.
-            let foreign = ["input_schema", "parameters", "arguments"];
-            let below = fields.iter().filter(|(name, value)| {
-                !foreign.contains(&name.as_str()) && !(*name == "input" && value.is_object())
-            });
+            let is_foreign = |name: &str, value: &Value| match name {
+                "input_schema" | "parameters" | "arguments" => true,
+                // Of a call; that of a whole request is a list.
+                "input" => value.is_object(),
+                _ => false,
+            };
+            let below = fields.iter().filter(|(name, value)| !is_foreign(name, value));
             here + below.map(|(_, value)| count_markers(value)).sum::<usize>()
         }
         _ => 0,

@@ -3,14 +3,18 @@
 use std::io;
 use std::time::Duration;
 
-use super::Shape;
 use super::http::{Framing, LAST_CHUNK, chunk, head};
 use super::listener::{Connection, Next, Silence};
 use super::render;
+use super::{Gate, Shape};
+
+/// How often a held answer looks at its gate; between two looks it watches the client.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// How an answer is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
+    pub(super) gate: Option<Gate>,
     pub(super) after: Duration,
     pub(super) between: Duration,
     pub(super) piece: Option<usize>,
@@ -29,7 +33,7 @@ pub(super) enum End {
     CutInside(usize),
     StallBeforeFirstByte,
     StallAfter(usize),
-    EndAfter(usize),
+    WholeAfter(usize),
     WithoutMarker,
     ErrorAfter {
         events: usize,
@@ -64,6 +68,11 @@ impl Delivery {
         connection: &mut Connection,
     ) -> io::Result<Next> {
         let cut = if self.reset { Next::Reset } else { Next::Close };
+        while self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            if connection.silence(Some(LOOK_AGAIN))? == Silence::Gone {
+                return Ok(Next::Close);
+            }
+        }
         if !self.after.is_zero() && connection.silence(Some(self.after))? == Silence::Gone {
             return Ok(Next::Close);
         }
@@ -123,7 +132,7 @@ impl Delivery {
             End::CutInside(whole) => whole + 1,
             End::CutAfter(whole)
             | End::StallAfter(whole)
-            | End::EndAfter(whole)
+            | End::WholeAfter(whole)
             | End::ErrorAfter { events: whole, .. }
             | End::GarbageAfter(whole) => whole,
         };
@@ -149,7 +158,7 @@ impl Delivery {
                 events.truncate(*whole);
                 Last::Stall
             }
-            End::EndAfter(whole) => {
+            End::WholeAfter(whole) => {
                 events.truncate(*whole);
                 Last::End
             }

@@ -1,6 +1,6 @@
 //! HTTP/1.1 by hand, so that bytes can be cut anywhere.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// More than any conversation of a test.
 const MOST_BODY: usize = 256 << 20;
@@ -83,9 +83,9 @@ fn read_exactly(reader: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>>
     if length > MOST_BODY {
         return Err(malformed("the body's size"));
     }
-    let mut bytes = vec![0; length];
-    reader.read_exact(&mut bytes)?;
-    Ok(bytes)
+    let mut bytes = Vec::with_capacity(length);
+    let read = reader.take(length as u64).read_to_end(&mut bytes)?;
+    if read < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
 }
 
 fn read_line(reader: &mut impl BufRead) -> io::Result<String> {

@@ -58,8 +58,8 @@ impl Listener {
         let accepting = {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
-                .name("model-accept".to_owned())
-                .spawn(move || shared.accept(&socket, &handler))
+                .name(thread_name(port))
+                .spawn(move || shared.accept(&socket, port, &handler))
                 .expect("a thread can be started")
         };
         Self { shared, port, accepting: Some(accepting) }
@@ -137,6 +137,11 @@ impl Connection {
     }
 }
 
+/// All threads of a listener have the same name, by which a test can count them.
+fn thread_name(port: u16) -> String {
+    format!("model:{port}")
+}
+
 fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -160,7 +165,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn accept(self: &Arc<Self>, socket: &TcpListener, handler: &Arc<dyn Handler>) {
+    fn accept(self: &Arc<Self>, socket: &TcpListener, port: u16, handler: &Arc<dyn Handler>) {
         for (number, stream) in (1_u64..).zip(socket.incoming()) {
             let mut state = self.state();
             if state.stopped {
@@ -178,7 +183,7 @@ impl Shared {
             let connection = Connection { number, stream, shared: Arc::clone(self) };
             let handler = Arc::clone(handler);
             let thread = thread::Builder::new()
-                .name(format!("model-{number}"))
+                .name(thread_name(port))
                 .spawn(move || serve(connection, &*handler));
             match thread {
                 Ok(thread) => state.threads.push(thread),

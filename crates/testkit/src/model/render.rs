@@ -78,6 +78,9 @@ impl Occasion {
 /// Marks the ids of calls that were thought about: their thoughts must come back with them.
 pub(super) const THOUGHT: &str = "thought_";
 
+/// Marks the ids of calls that bear a signature: it must come back with them.
+pub(super) const SIGNED: &str = "signed_";
+
 /// The part of a call's id that follows the shape's prefix.
 fn call_name(message: &Message, occasion: &Occasion, index: usize) -> String {
     let thought = |part: &Part| matches!(part, Part::Reasoning(_) | Part::SealedReasoning(_));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Shape;
 use super::delivery::{Delivery, End};
 use super::render::{self, Occasion};
+use super::{Gate, Shape};
 
 /// An answer. It begins as [`text`](Reply::text), [`calls`](Reply::call_of), a
 /// [`status`](Reply::status) or [`raw`](Reply::raw) bytes, and grows by the other methods.
@@ -31,6 +31,7 @@ pub(super) struct Message {
     pub(super) stop: Stop,
     pub(super) usage: Option<Tokens>,
     pub(super) call_ids: CallIds,
+    pub(super) call_proofs: CallProofs,
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +55,13 @@ pub(super) enum CallIds {
     #[default]
     Given,
     Absent,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CallProofs {
+    #[default]
+    None,
+    OnFirst,
 }
 
 /// Tokens; the kinds of input do not overlap.
@@ -153,6 +161,13 @@ impl Reply {
         self
     }
 
+    /// Signs the first of its calls, as Gemini does behind chat completions: the call bears an
+    /// `extra_content` that must come back with it. The other shapes have no such thing.
+    pub fn with_signed_calls(mut self) -> Self {
+        self.message().call_proofs = CallProofs::OnFirst;
+        self
+    }
+
     /// The tokens it took: input that was read anew, input from the cache, output. Without this they
     /// are guessed from the sizes.
     pub fn usage(mut self, input: u64, cached: u64, output: u64) -> Self {
@@ -248,6 +263,12 @@ impl Part {
 
 /// How it reaches the client. The last of the methods that end an answer early holds.
 impl Reply {
+    /// Is silent until the gate is open, before all else.
+    pub fn held_by(mut self, gate: &Gate) -> Self {
+        self.delivery.gate = Some(gate.clone());
+        self
+    }
+
     /// Is silent for a time before the first byte.
     pub fn after(mut self, time: Duration) -> Self {
         self.delivery.after = time;
@@ -307,7 +328,7 @@ impl Reply {
 
     /// Ends after so many events, in good order as far as HTTP is concerned.
     pub fn end_after_events(self, events: usize) -> Self {
-        self.ending(End::EndAfter(events))
+        self.ending(End::WholeAfter(events))
     }
 
     /// Leaves out the last event, the end marker of its shape.

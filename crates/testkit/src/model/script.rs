@@ -6,7 +6,8 @@ use super::{Asked, Reply};
 
 /// Decides what the model says to a request. A closure is one.
 pub trait Script: Send + 'static {
-    /// The answer to a request.
+    /// The answer to a request. One request at a time is decided, so this must not wait for anything:
+    /// a reply can, see [`Reply::held_by`] and [`Reply::after`].
     fn reply(&mut self, asked: &Asked) -> Reply;
 }
 
@@ -73,10 +74,15 @@ impl Rounds {
         self
     }
 
+    /// The round that a conversation with so many results is in; after the last one the text follows.
+    pub(super) fn round(&self, results: usize) -> usize {
+        (results / self.width).min(self.rounds)
+    }
+
     /// What it says to a conversation with so many results.
     pub fn after_results(&self, results: usize) -> Reply {
-        let round = results / self.width;
-        if round >= self.rounds {
+        let round = self.round(results);
+        if round == self.rounds {
             return Reply::text(self.end.clone());
         }
         (round * self.width..(round + 1) * self.width).fold(Reply::empty(), |reply, number| {

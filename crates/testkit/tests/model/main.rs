@@ -7,6 +7,12 @@
     reason = "test-only code stands outside the product's seams"
 )]
 
+mod breaking;
 mod client;
+mod errors;
+mod hearing;
+mod program;
 mod requests;
+mod rules;
+mod server;
 mod shapes;

@@ -1,156 +1,11 @@
-//! What each shape says, put together by a reader of a few lines.
+//! What each shape says, and how it reads what was said to it.
 
 use mainstay_testkit::model::{ModelServer, Reply, Shape, check, rounds, sealed, signature};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Ending, ask};
+use crate::client::{Client, Ending, ask};
+use crate::hearing::{Heard, hear};
 use crate::requests::{first, later, messages};
-
-/// What a model said.
-#[derive(Debug, Default, PartialEq)]
-struct Heard {
-    reasoning: String,
-    proof: String,
-    text: String,
-    calls: Vec<(String, String)>,
-    ids: Vec<String>,
-    stop: String,
-    /// All input, cached input, output.
-    tokens: (u64, u64, u64),
-    ended: bool,
-}
-
-fn hear(shape: Shape, answer: &Answer) -> Heard {
-    let mut heard = Heard::default();
-    for event in answer.text().split_inclusive(if shape == Shape::Ollama { "\n" } else { "\n\n" }) {
-        let data = match shape {
-            Shape::Ollama => event,
-            _ => event.split_once("data: ").unwrap().1,
-        };
-        if data.trim() == "[DONE]" {
-            heard.ended = true;
-            continue;
-        }
-        let data: Value = serde_json::from_str(data).unwrap();
-        if matches!(shape, Shape::Anthropic | Shape::Responses) {
-            assert!(event.starts_with(&format!("event: {}\n", data["type"].as_str().unwrap())));
-        }
-        match shape {
-            Shape::Chat => chat(&data, &mut heard),
-            Shape::Responses => responses(&data, &mut heard),
-            Shape::Anthropic => anthropic(&data, &mut heard),
-            Shape::Ollama => ollama(&data, &mut heard),
-        }
-    }
-    heard
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn tokens(input: &Value, cached: &Value, output: &Value) -> (u64, u64, u64) {
-    let number = |value: &Value| value.as_u64().unwrap_or_default();
-    (number(input), number(cached), number(output))
-}
-
-fn chat(chunk: &Value, heard: &mut Heard) {
-    assert_eq!(chunk["object"], "chat.completion.chunk");
-    assert_eq!(chunk["model"], "m");
-    if let Some(usage) = chunk["usage"].as_object() {
-        let cached = &usage["prompt_tokens_details"]["cached_tokens"];
-        heard.tokens = tokens(&usage["prompt_tokens"], cached, &usage["completion_tokens"]);
-        assert_eq!(chunk["choices"], json!([]));
-        return;
-    }
-    let choice = &chunk["choices"][0];
-    heard.reasoning += text(&choice["delta"]["reasoning_content"]);
-    heard.text += text(&choice["delta"]["content"]);
-    heard.stop += text(&choice["finish_reason"]);
-    for call in choice["delta"]["tool_calls"].as_array().into_iter().flatten() {
-        let index = call["index"].as_u64().unwrap() as usize;
-        if index == heard.calls.len() {
-            assert_eq!(call["type"], "function");
-            heard.ids.push(text(&call["id"]).to_owned());
-            heard.calls.push((text(&call["function"]["name"]).to_owned(), String::new()));
-        }
-        heard.calls[index].1 += text(&call["function"]["arguments"]);
-    }
-}
-
-fn responses(event: &Value, heard: &mut Heard) {
-    let item = &event["item"];
-    match text(&event["type"]) {
-        "response.reasoning_summary_text.delta" => heard.reasoning += text(&event["delta"]),
-        "response.output_text.delta" => heard.text += text(&event["delta"]),
-        "response.output_item.added" if item["type"] == "function_call" => {
-            heard.ids.push(text(&item["call_id"]).to_owned());
-            heard.calls.push((text(&item["name"]).to_owned(), String::new()));
-        }
-        "response.function_call_arguments.delta" => {
-            heard.calls.last_mut().unwrap().1 += text(&event["delta"]);
-        }
-        "response.output_item.done" if item["type"] == "reasoning" => {
-            heard.proof = text(&item["encrypted_content"]).to_owned();
-        }
-        "response.completed" | "response.incomplete" => {
-            let response = &event["response"];
-            heard.ended = true;
-            heard.stop = text(&response["status"]).to_owned();
-            let usage = &response["usage"];
-            let cached = &usage["input_tokens_details"]["cached_tokens"];
-            heard.tokens = tokens(&usage["input_tokens"], cached, &usage["output_tokens"]);
-            let written = response["output"].as_array().unwrap().iter();
-            let arguments = written.filter_map(|item| item["arguments"].as_str());
-            assert!(arguments.eq(heard.calls.iter().map(|(_, arguments)| arguments)));
-        }
-        _ => {}
-    }
-}
-
-fn anthropic(event: &Value, heard: &mut Heard) {
-    let delta = &event["delta"];
-    match text(&event["type"]) {
-        "message_start" => assert_eq!(event["message"]["model"], "m"),
-        "content_block_start" if event["content_block"]["type"] == "tool_use" => {
-            let block = &event["content_block"];
-            heard.ids.push(text(&block["id"]).to_owned());
-            heard.calls.push((text(&block["name"]).to_owned(), String::new()));
-        }
-        "content_block_delta" => {
-            heard.reasoning += text(&delta["thinking"]);
-            heard.proof += text(&delta["signature"]);
-            heard.text += text(&delta["text"]);
-            if let Some(json) = delta["partial_json"].as_str() {
-                heard.calls.last_mut().unwrap().1 += json;
-            }
-        }
-        "message_delta" => {
-            heard.stop = text(&delta["stop_reason"]).to_owned();
-            let usage = &event["usage"];
-            let cached = &usage["cache_read_input_tokens"];
-            heard.tokens = tokens(&usage["input_tokens"], cached, &usage["output_tokens"]);
-        }
-        "message_stop" => heard.ended = true,
-        _ => {}
-    }
-}
-
-fn ollama(line: &Value, heard: &mut Heard) {
-    let message = &line["message"];
-    heard.reasoning += text(&message["thinking"]);
-    heard.text += text(&message["content"]);
-    for call in message["tool_calls"].as_array().into_iter().flatten() {
-        heard.ids.push(text(&call["id"]).to_owned());
-        let function = &call["function"];
-        heard.calls.push((text(&function["name"]).to_owned(), function["arguments"].to_string()));
-    }
-    if line["done"] == true {
-        heard.ended = true;
-        heard.stop = text(&line["done_reason"]).to_owned();
-        heard.tokens = tokens(&line["prompt_eval_count"], &Value::Null, &line["eval_count"]);
-    }
-}
 
 /// A reply with one of everything.
 fn everything() -> Reply {
@@ -170,9 +25,12 @@ fn every_shape_says_what_the_script_told() {
         let mut heard = hear(shape, &answer);
         assert_eq!(heard.ids.len(), 2);
         assert_ne!(heard.ids[0], heard.ids[1]);
+        // By this mark it is known that the thoughts must come back.
+        assert!(heard.ids.iter().all(|id| id.contains("_thought_")), "{:?}", heard.ids);
         heard.ids.clear();
         let thought = "The user wants both.";
         let expected = Heard {
+            model: "m".to_owned(),
             reasoning: thought.to_owned(),
             proof: match shape {
                 Shape::Anthropic => signature("m", thought),

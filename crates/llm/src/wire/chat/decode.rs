@@ -328,3 +328,131 @@ fn piece(part: &Value, into: &mut Collector<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_message::AssistantPart;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The parts of a stream of these deltas.
+    fn parts(deltas: &[Value]) -> Vec<AssistantPart> {
+        let mut listener = |_: crate::Event<'_>| {};
+        let mut collector = Collector::new("p/m".to_owned(), &mut listener);
+        let mut decoder = Decoder::default();
+        for delta in deltas {
+            let chunk = json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
+            let progress = decoder.event(chunk.as_bytes(), &mut collector).unwrap();
+            assert_eq!(progress, Progress::Open);
+        }
+        assert_eq!(decoder.event(b"[DONE]", &mut collector).unwrap(), Progress::Ended);
+        let mut number = 0;
+        collector.finish(&[], || {
+            number += 1;
+            format!("fresh{number}")
+        })
+    }
+
+    /// Each call as `id name arguments`.
+    fn calls(fragments: &[Value]) -> Vec<String> {
+        let deltas: Vec<Value> = fragments.iter().map(|one| json!({"tool_calls": one})).collect();
+        parts(&deltas)
+            .into_iter()
+            .map(|part| match part {
+                AssistantPart::Call(call) => {
+                    format!("{} {} {}", call.id, call.name, call.arguments)
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn fragments_of_calls_find_their_call_in_every_dialect() {
+        let named = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
+        let more = |arguments: &str| json!({"arguments": arguments});
+        let expected = ["a one {\"x\":1}", "b two {}"];
+        // As OpenAI sends them, interleaved.
+        let openai = calls(&[
+            json!([{"index": 0, "id": "a", "function": named("one", "")}]),
+            json!([{"index": 1, "id": "b", "function": named("two", "{")}]),
+            json!([{"index": 0, "function": more("{\"x\"")}, {"index": 1, "function": more("}")}]),
+            json!([{"index": 0, "function": more(":1}")}]),
+        ]);
+        assert_eq!(openai, expected);
+        // Whole calls, all with the index 0.
+        let zero = calls(&[
+            json!([{"index": 0, "id": "a", "function": named("one", "{\"x\":1}")}]),
+            json!([{"index": 0, "id": "b", "function": named("two", "{}")}]),
+        ]);
+        assert_eq!(zero, expected);
+        // Id and name repeated in each fragment.
+        let repeated = calls(&[
+            json!([{"index": 0, "id": "a", "function": named("one", "{\"x\"")}]),
+            json!([{"index": 0, "id": "a", "function": named("one", ":1}")}]),
+            json!([{"index": 1, "id": "b", "function": named("two", "{}")}]),
+        ]);
+        assert_eq!(repeated, expected);
+        // Without an index.
+        let bare = calls(&[
+            json!([{"id": "a", "function": named("one", "{\"x\"")}, {"function": more(":1}")}]),
+            json!([{"id": "b", "function": {"name": "two", "arguments": {}}}]),
+        ]);
+        assert_eq!(bare, expected);
+        // Without ids, and with one id for all.
+        for id in [Value::Null, json!("same")] {
+            let whole = calls(&[
+                json!([{"index": 0, "id": id, "function": named("one", "{}")}]),
+                json!([{"index": 1, "id": id, "function": named("two", "{}")}]),
+            ]);
+            let first = if id.is_null() { "fresh1" } else { "same" };
+            let second = if id.is_null() { "fresh2" } else { "fresh1" };
+            assert_eq!(whole, [format!("{first} one {{}}"), format!("{second} two {{}}")]);
+        }
+    }
+
+    #[test]
+    fn reasoning_is_read_under_each_of_its_names() {
+        let thought = |deltas: &[Value]| match parts(deltas).remove(0) {
+            AssistantPart::Reasoning(reasoning) => (reasoning.text, reasoning.sealed),
+            other => panic!("{other:?}"),
+        };
+        let plain = ("ab".to_owned(), None);
+        for name in ["reasoning_content", "reasoning"] {
+            assert_eq!(thought(&[json!({name: "a"}), json!({name: "b", "content": "x"})]), plain);
+        }
+        assert_eq!(thought(&[json!({"reasoning": "ab", "reasoning_content": "ab"})]), plain);
+        let mistral = json!({"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]},
+            {"type": "text", "text": "x"}]});
+        assert_eq!(thought(&[mistral]), plain);
+        // OpenRouter's details are kept as they came, their fragments joined.
+        let detail = |text: &str, signature: Value| {
+            json!({"reasoning": text, "reasoning_details": [{"type": "reasoning.text", "index": 0,
+                   "format": "f", "text": text, "signature": signature}]})
+        };
+        let (text, sealed) = thought(&[detail("a", Value::Null), detail("b", json!("s"))]);
+        assert_eq!(text, "ab");
+        let kept: Value = serde_json::from_str(&sealed.unwrap()).unwrap();
+        assert_eq!(
+            kept,
+            json!([{"type": "reasoning.text", "index": 0, "format": "f", "text": "ab", "signature": "s"}])
+        );
+    }
+
+    #[test]
+    fn an_error_or_nothing_at_all_is_no_answer() {
+        let mut listener = |_: crate::Event<'_>| {};
+        let mut collector = Collector::new("p/m".to_owned(), &mut listener);
+        let mut event = |data: &str| Decoder::default().event(data.as_bytes(), &mut collector);
+        assert!(matches!(event("[DONE]"), Err(Wrong::Garbage(_))));
+        assert!(matches!(event(r#"{"error":{"message":"no"}}"#), Err(Wrong::Said(_))));
+        assert!(matches!(event("{"), Err(Wrong::Garbage(_))));
+        let failed = r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#;
+        assert!(matches!(event(failed), Err(Wrong::Said(_))));
+        // Deltas of other choices are nobody's.
+        let other = r#"{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+        assert!(matches!(event(other), Ok(Progress::Open)));
+    }
+}

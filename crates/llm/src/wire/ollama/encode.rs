@@ -138,7 +138,11 @@ fn messages<'a>(candidate: &Candidate, request: &Request<'a>) -> Vec<Message<'a>
 }
 
 fn user<'a>(content: &[Piece<'a>]) -> Message<'a> {
-    let mut message = Message::new("user", Joined::of_pieces(content));
+    let mut words = Joined::of_pieces(content);
+    if words.0.is_empty() {
+        words.0.push("(a picture)");
+    }
+    let mut message = Message::new("user", words);
     message.images = images(content).into_iter().map(|image| image.base64.as_str()).collect();
     message
 }

@@ -14,6 +14,9 @@ use crate::wire::quirks::Form;
 use crate::wire::{Quirks, max_output};
 use crate::{Candidate, Effort, Request};
 
+/// The API takes no smaller limit of output.
+const LEAST: u32 = 16;
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -55,25 +58,10 @@ struct Tool<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
-    Message {
-        role: &'static str,
-        content: Vec<Content<'a>>,
-    },
-    Reasoning {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a str>,
-        summary: Vec<Content<'a>>,
-        encrypted_content: &'a str,
-    },
-    FunctionCall {
-        call_id: Cow<'a, str>,
-        name: Cow<'a, str>,
-        arguments: &'a str,
-    },
-    FunctionCallOutput {
-        call_id: Cow<'a, str>,
-        output: Output<'a>,
-    },
+    Message { role: &'static str, content: Vec<Content<'a>> },
+    Reasoning { id: &'a str, summary: Vec<Content<'a>>, encrypted_content: &'a str },
+    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: &'a str },
+    FunctionCallOutput { call_id: Cow<'a, str>, output: Output<'a> },
 }
 
 #[derive(Serialize)]
@@ -113,7 +101,7 @@ pub(crate) fn encode(
         stream: true,
         store: false,
         include: if first(quirks.include) { &["reasoning.encrypted_content"] } else { &[] },
-        max_output_tokens: most.filter(|_| first(quirks.max_output)),
+        max_output_tokens: most.filter(|_| first(quirks.max_output)).map(|most| most.max(LEAST)),
         temperature: request.temperature.filter(|_| first(quirks.temperature)),
         reasoning: request.effort.filter(|_| first(quirks.effort)).map(thinking),
         prompt_cache_key: request.cache_key.filter(|_| openai && first(quirks.cache_key)),
@@ -159,11 +147,11 @@ fn part(part: Part<'_>) -> Option<Item<'_>> {
             name: tool_name(&call.name),
             arguments: object(&call.arguments).get(),
         },
-        // Nothing is stored there, so an item without its sealed content means nothing to it.
+        // Nothing is stored there, so an item without its id and its sealed content means nothing to it.
         Part::Reasoning(reasoning) => {
             let text = (!reasoning.text.is_empty()).then_some(reasoning.text.as_str());
             Item::Reasoning {
-                id: reasoning.id.as_deref(),
+                id: reasoning.id.as_deref()?,
                 summary: text.into_iter().map(|text| Content::SummaryText { text }).collect(),
                 encrypted_content: reasoning.sealed.as_deref()?,
             }

@@ -9,6 +9,7 @@ use super::{
     Findings, cache_markers, is_filled, list, model_and_stream, number_within, unknown_names,
     whole_number,
 };
+use crate::model::render::THOUGHT;
 
 mod blocks;
 
@@ -122,9 +123,11 @@ fn messages(body: &Value, findings: &mut Findings) {
             let at = format!("messages.{index}.content.{number}");
             blocks::check(block, role, model, &at, findings);
         }
-        results(blocks, index, &mut open, findings);
         if role == "assistant" {
+            unanswered(&mut open, index.saturating_sub(1), findings);
             open = calls(blocks, index, &mut ids, findings);
+        } else {
+            results(blocks, index, &mut open, findings);
         }
         before = role;
     }
@@ -199,8 +202,8 @@ fn thoughts_kept(messages: &[Value], findings: &mut Findings) {
     for message in messages.iter().rev().take_while(at_work) {
         let blocks = list(&message["content"]);
         let thought_about = blocks.iter().any(|block| {
-            block["type"] == "tool_use"
-                && block["id"].as_str().is_some_and(|id| id.starts_with("toolu_thought_"))
+            let id = block["id"].as_str().and_then(|id| id.strip_prefix("toolu_"));
+            block["type"] == "tool_use" && id.is_some_and(|id| id.starts_with(THOUGHT))
         });
         let first = blocks.first().map_or(&Value::Null, |block| &block["type"]);
         let thought = first == "thinking" || first == "redacted_thinking";

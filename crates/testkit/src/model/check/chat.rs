@@ -10,6 +10,8 @@ use super::{
     Findings, cache_markers, holds_object, is_filled, is_image_url, is_name, list,
     model_and_stream, number_within, whole_number,
 };
+use crate::model::render::SIGNED;
+use crate::model::seal::signature;
 
 pub(super) fn check(body: &Value, findings: &mut Findings) {
     model_and_stream(body, findings);
@@ -25,6 +27,21 @@ pub(super) fn check(body: &Value, findings: &mut Findings) {
     tools::check(body, &keys, findings);
     cache_markers(body, findings);
     messages(list(&body["messages"]), findings);
+    signatures(body, findings);
+}
+
+/// A call that was signed comes back with its signature, to the model that signed it.
+fn signatures(body: &Value, findings: &mut Findings) {
+    let model = body["model"].as_str().unwrap_or_default();
+    let calls = list(&body["messages"]).iter().flat_map(|message| list(&message["tool_calls"]));
+    for call in calls {
+        let id = call["id"].as_str().unwrap_or_default();
+        let signed = id.strip_prefix("call_").is_some_and(|rest| rest.starts_with(SIGNED));
+        let proof = &call["extra_content"]["google"]["thought_signature"];
+        findings.say_unless(!signed || *proof == signature(model, id), || {
+            format!("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Function call `{id}`.")
+        });
+    }
 }
 
 fn messages(messages: &[Value], findings: &mut Findings) {

@@ -49,12 +49,12 @@ fn messages(messages: &[Value], findings: &mut Findings) {
         if role != "tool" {
             unanswered(&mut open, findings);
         }
-        let Some(content) = message["content"].as_str() else {
-            findings.say(format!("messages.{index}: json: cannot unmarshal into Go struct field ChatRequest.messages.content of type string"));
-            continue;
-        };
+        let content = &message["content"];
+        findings.say_unless(content.is_string(), || {
+            format!("messages.{index}: json: cannot unmarshal into Go struct field ChatRequest.messages.content of type string")
+        });
         let calls = list(&message["tool_calls"]);
-        findings.say_unless(!content.is_empty() || !calls.is_empty(), || {
+        findings.say_unless(content != "" || !calls.is_empty(), || {
             format!("messages.{index}: content must not be empty")
         });
         let pictures = list(&message["images"]);

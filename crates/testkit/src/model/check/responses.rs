@@ -9,6 +9,7 @@ use super::{
     Findings, cache_markers, holds_object, is_filled, is_image_url, is_name, list,
     model_and_stream, number_within, unknown_names, whole_number,
 };
+use crate::model::render::THOUGHT;
 use crate::model::seal::is_sealed;
 
 const KNOWN: &[&str] = &[
@@ -216,7 +217,8 @@ impl<'b> Items<'b> {
                 item["arguments"]
             )
         });
-        let thought_about = item["id"].as_str().is_some_and(|id| id.starts_with("fc_thought_"));
+        let id_of_item = item["id"].as_str().and_then(|id| id.strip_prefix("fc_"));
+        let thought_about = id_of_item.is_some_and(|id| id.starts_with(THOUGHT));
         findings.say_unless(!thought_about || self.has_thought, || {
             format!("Item {} of type 'function_call' was provided without its required 'reasoning' item.", item["id"])
         });

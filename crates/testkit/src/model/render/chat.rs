@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Occasion, call_name, data, pieces};
-use crate::model::reply::{CallIds, Message, Part, Stop};
+use super::{Occasion, SIGNED, call_name, data, pieces};
+use crate::model::reply::{CallIds, CallProofs, Message, Part, Stop};
+use crate::model::seal::signature;
 
 pub(super) fn events(message: &Message, occasion: &Occasion) -> Vec<Vec<u8>> {
     let mut chunks = vec![delta(&json!({"role": "assistant", "content": "", "refusal": null}))];
@@ -20,15 +21,7 @@ pub(super) fn events(message: &Message, occasion: &Occasion) -> Vec<Vec<u8>> {
                 chunks.extend(pieces(text).iter().map(|text| delta(&json!({"content": text}))));
             }
             Part::Call { name, arguments } => {
-                let mut first = json!({
-                    "index": calls,
-                    "id": format!("call_{}", call_name(message, occasion, calls)),
-                    "type": "function",
-                    "function": {"name": name, "arguments": ""},
-                });
-                if message.call_ids == CallIds::Absent {
-                    first.as_object_mut().expect("made as an object").shift_remove("id");
-                }
+                let first = first_of_call(message, occasion, calls, name);
                 chunks.push(delta(&json!({"tool_calls": [first]})));
                 chunks.extend(pieces(arguments).iter().map(|text| {
                     delta(&json!({
@@ -67,6 +60,27 @@ pub(super) fn events(message: &Message, occasion: &Occasion) -> Vec<Vec<u8>> {
         .collect();
     events.push(b"data: [DONE]\n\n".to_vec());
     events
+}
+
+/// The beginning of a call: all but its arguments.
+fn first_of_call(message: &Message, occasion: &Occasion, index: usize, name: &str) -> Value {
+    let signed = message.call_proofs == CallProofs::OnFirst && index == 0;
+    let mark = if signed { SIGNED } else { "" };
+    let id = format!("call_{mark}{}", call_name(message, occasion, index));
+    let mut first = json!({
+        "index": index,
+        "id": id,
+        "type": "function",
+        "function": {"name": name, "arguments": ""},
+    });
+    if signed {
+        let proof = signature(&occasion.model, &id);
+        first["extra_content"] = json!({"google": {"thought_signature": proof}});
+    }
+    if message.call_ids == CallIds::Absent {
+        first.as_object_mut().expect("made as an object").shift_remove("id");
+    }
+    first
 }
 
 fn delta(delta: &Value) -> Value {
