@@ -12,7 +12,7 @@ mod shell;
 mod tool;
 mod workplace;
 
-pub use files::Seen;
+pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use outcome::{Fact, Outcome, Piece, Settled};
 pub use schema::parameters;

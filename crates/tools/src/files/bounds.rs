@@ -1,0 +1,146 @@
+//! Where the file tools may go: paths made real, and the files that no tool opens.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::text::printable;
+use crate::{Outcome, Workplace};
+
+/// A file, whatever its names: device and inode.
+type Identity = (u64, u64);
+
+/// As many files are looked at in the closed directories when a file with several names comes up.
+const INSIDE_LIMIT: usize = 100_000;
+
+/// Where the calls of a workplace may go.
+///
+/// The files of the store must not even be opened: closing a handle on an SQLite database drops
+/// SQLite's locks. So they are known by path and by device and inode, before anything is opened.
+pub(super) struct Bounds {
+    workspace: PathBuf,
+    closed: Vec<PathBuf>,
+    identities: HashSet<Identity>,
+    /// The files inside the closed directories; `None` when there are too many to know.
+    inside: OnceLock<Option<HashSet<Identity>>>,
+}
+
+impl Bounds {
+    /// Looks at the disk: for blocking threads.
+    pub(super) fn of(workplace: &Workplace) -> Self {
+        let closed: Vec<PathBuf> = workplace
+            .forbidden
+            .iter()
+            .map(|path| real(path).unwrap_or_else(|_| path.clone()))
+            .collect();
+        let identities = closed
+            .iter()
+            .filter_map(|path| fs::metadata(path).ok())
+            .map(|m| identity(&m))
+            .collect();
+        let workspace =
+            fs::canonicalize(&workplace.workspace).unwrap_or_else(|_| workplace.workspace.clone());
+        Self { workspace, closed, identities, inside: OnceLock::new() }
+    }
+
+    /// The real path of what a model named: absolute, links followed, also when nothing is there
+    /// yet. Fails, in words, for what no tool opens.
+    pub(super) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(Outcome::failed(
+                "The path is empty or holds a NUL. Give the path of a file.",
+            ));
+        }
+        let real = real(&self.workspace.join(path)).map_err(|error| {
+            Outcome::failed(format!("{} cannot be reached: {error}.", printable(path)))
+        })?;
+        if self.is_closed(&real) { Err(self.refusal(&real)) } else { Ok(real) }
+    }
+
+    /// Whether no tool may open `path`, which is real.
+    pub(super) fn is_closed(&self, path: &Path) -> bool {
+        if self.closed.iter().any(|closed| path.starts_with(closed)) {
+            return true;
+        }
+        // A directory can be mounted at a second place; its identity stays the same.
+        path.ancestors().any(|at| fs::metadata(at).is_ok_and(|found| self.closes(&found)))
+    }
+
+    /// Whether no tool may open the file that looks like this. Its directory was looked at before.
+    pub(super) fn closes(&self, found: &Metadata) -> bool {
+        if self.identities.contains(&identity(found)) {
+            return true;
+        }
+        // Only a file with a second name can be inside a closed directory and here.
+        found.is_file()
+            && found.nlink() > 1
+            && self.inside().as_ref().is_none_or(|inside| inside.contains(&identity(found)))
+    }
+
+    /// What a model is told of a file that no tool opens.
+    pub(super) fn refusal(&self, path: &Path) -> Outcome {
+        Outcome::failed(format!(
+            "{} belongs to Mainstay's own state, which no tool opens. Work on other files.",
+            self.shown(path)
+        ))
+    }
+
+    /// A path as a model reads it: relative inside the workspace, on one line.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.workspace) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inside) => printable(&inside.to_string_lossy()),
+            Err(_) => printable(&path.to_string_lossy()),
+        }
+    }
+
+    fn inside(&self) -> &Option<HashSet<Identity>> {
+        self.inside.get_or_init(|| {
+            let mut found = HashSet::new();
+            let mut left = self.closed.clone();
+            while let Some(directory) = left.pop() {
+                let Ok(entries) = fs::read_dir(&directory) else { continue };
+                for entry in entries.flatten() {
+                    let Ok(metadata) = entry.metadata() else { continue };
+                    if metadata.is_dir() {
+                        left.push(entry.path());
+                    } else if found.len() == INSIDE_LIMIT {
+                        return None;
+                    } else {
+                        found.insert(identity(&metadata));
+                    }
+                }
+            }
+            Some(found)
+        })
+    }
+}
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Follows all links, also to what does not exist yet.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    // As many links as the kernel follows.
+    for _ in 0..40 {
+        match fs::canonicalize(&path) {
+            Ok(real) => return Ok(real),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) => {
+                let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                    return Err(error);
+                };
+                match fs::read_link(&path) {
+                    Ok(target) => path = parent.join(target),
+                    Err(_) => return Ok(real(parent)?.join(name)),
+                }
+            }
+        }
+    }
+    Err(io::Error::other("it goes round in symbolic links"))
+}

@@ -1,0 +1,205 @@
+//! Changes of files: what was there, what a model has to know about it, and the write itself.
+//!
+//! A changed file is a new file under the old name. So a crash leaves the old content or the new
+//! one; a symbolic link and the mode stay; of a file with several names (hard links) only the one
+//! that was written has the new content, and the outcome says so.
+
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use mainstay_store::fsatomic;
+
+use super::LARGE;
+use super::blocking::Stop;
+use super::bounds::Bounds;
+use super::git::{Held, held};
+use super::open::{Closed, open, whole};
+use super::seen::Glimpse;
+use super::text::{hash, size};
+use crate::Outcome;
+
+/// What is at a path before it is changed.
+pub(super) enum Before {
+    Absent,
+    /// A file, with its content unless it is above [`LARGE`].
+    Present {
+        metadata: Box<Metadata>,
+        content: Option<(Vec<u8>, String)>,
+    },
+}
+
+impl Before {
+    pub(super) fn look(bounds: &Bounds, path: &Path, stop: &Stop) -> Result<Self, Outcome> {
+        let (file, metadata) = match open(bounds, path) {
+            Ok(opened) => opened,
+            Err(Closed::Missing) => return Ok(Self::Absent),
+            Err(closed) => return Err(closed.outcome(bounds, path)),
+        };
+        let metadata = Box::new(metadata);
+        if metadata.len() > LARGE {
+            return Ok(Self::Present { metadata, content: None });
+        }
+        let content = whole(file, LARGE, stop)
+            .map_err(|error| Closed::Failed(error).outcome(bounds, path))?
+            .map(|content| {
+                let hash = hash(&content);
+                (content, hash)
+            });
+        Ok(Self::Present { metadata, content })
+    }
+
+    /// The hash of what is there.
+    pub(super) fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Present { content: Some((_, hash)), .. } => Some(hash),
+            _ => None,
+        }
+    }
+}
+
+/// Whether somebody else changed the file since the session last read or wrote it.
+pub(super) fn is_stale(before: &Before, last: Option<&Glimpse>) -> bool {
+    match (before, last) {
+        (Before::Present { .. }, Some(last)) => before.hash() != Some(&last.hash),
+        _ => false,
+    }
+}
+
+/// What is lost with the old content, in sentences. To be asked before the change.
+pub(super) fn losses(
+    bounds: &Bounds,
+    path: &Path,
+    before: &Before,
+    last: Option<&Glimpse>,
+    stop: &Stop,
+) -> Vec<String> {
+    let Before::Present { metadata, content } = before else { return Vec::new() };
+    let mut losses = Vec::new();
+    if metadata.nlink() > 1 {
+        losses.push(format!(
+            "The file had {} names (hard links); the others keep the old content.",
+            metadata.nlink()
+        ));
+    }
+    let own = last.is_some_and(|last| last.own && before.hash() == Some(&last.hash));
+    if own || metadata.len() == 0 {
+        return losses;
+    }
+    let Some((content, _)) = content else {
+        losses.push(format!(
+            "The old file was too big ({}) to compare it with git.",
+            size(metadata.len())
+        ));
+        return losses;
+    };
+    match held(bounds, path, content, metadata, stop) {
+        Held::NoRepository | Held::Yes => {}
+        Held::Modified => losses.push(
+            "The old content had changes that git does not hold: it was neither staged nor committed."
+                .to_owned(),
+        ),
+        Held::Untracked => losses.push(
+            "Git does not hold the old content: the file is not tracked in its repository.".to_owned(),
+        ),
+        Held::Unknown(why) => {
+            losses.push(format!("Whether git holds the old content is not known: {why}."));
+        }
+    }
+    losses
+}
+
+/// Replaces the content of `path`, which is real, durably and as a whole; makes its directories.
+pub(super) fn put(
+    bounds: &Bounds,
+    path: &Path,
+    before: &Before,
+    content: &[u8],
+    stop: &Stop,
+) -> Result<(), Outcome> {
+    // The last moment for another process to have come between, and for a cancellation.
+    let unchanged = match (before, fs::symlink_metadata(path)) {
+        (Before::Absent, Err(error)) => error.kind() == io::ErrorKind::NotFound,
+        (Before::Present { metadata, .. }, Ok(now)) => version(metadata) == version(&now),
+        _ => false,
+    };
+    if !unchanged {
+        return Err(Outcome::failed(format!(
+            "{} was changed by somebody else at this moment, and was left alone. Read it again.",
+            bounds.shown(path)
+        )));
+    }
+    stop.check()?;
+    directories(path).and_then(|()| fsatomic::write(path, content, 0o666 & !umask())).map_err(
+        |error| {
+            Outcome::failed(format!(
+                "{} cannot be written: {error}. It is as it was before.",
+                bounds.shown(path)
+            ))
+        },
+    )
+}
+
+/// Makes durable what an interrupted call may have written.
+pub(super) fn make_durable(bounds: &Bounds, path: &Path) -> Result<(), Outcome> {
+    let (file, _) = open(bounds, path).map_err(|closed| closed.outcome(bounds, path))?;
+    file.sync_all().and_then(|()| fsatomic::sync_directory_of(path)).map_err(|error| {
+        Outcome::failed(format!(
+            "{} holds the content, but the disk does not confirm it: {error}. Write it again.",
+            bounds.shown(path)
+        ))
+    })
+}
+
+/// Lets the sessions of this process change a file one after the other.
+pub(super) fn turn(path: &Path) -> MutexGuard<'static, ()> {
+    // Few enough to be there always; two files that share one wait for a moment without need.
+    static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    let index = usize::try_from(hasher.finish() % 64).unwrap_or_default();
+    TURNS[index].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What differs when a file was changed.
+fn version(metadata: &Metadata) -> (u64, u64, u64, i64, i64) {
+    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Makes the directories above `path`, with the mode that users expect.
+fn directories(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        path.ancestors().skip(1).take_while(|directory| !directory.exists()).collect();
+    for directory in missing.into_iter().rev() {
+        match DirBuilder::new().mode(0o777).create(directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+        fsatomic::sync_directory_of(directory)?;
+    }
+    Ok(())
+}
+
+/// The bits that new files do not get. Nothing in the process changes them.
+#[allow(clippy::useless_conversion, reason = "the type is narrower on macOS")]
+fn umask() -> u32 {
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        // The call that asks for the mask sets it too, for all threads; Linux can also be asked.
+        told_umask().unwrap_or_else(|| {
+            let strict = rustix::fs::Mode::from_raw_mode(0o077);
+            let mask = rustix::process::umask(strict);
+            rustix::process::umask(mask);
+            u32::from(mask.as_raw_mode())
+        })
+    })
+}
+
+fn told_umask() -> Option<u32> {
+    let status = io::read_to_string(File::open("/proc/self/status").ok()?).ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}

@@ -1,0 +1,251 @@
+//! The `edit_file` tool.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use mainstay_message::ToolSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::blocking::{self, Stop};
+use super::bounds::Bounds;
+use super::change::{Before, is_stale, losses, make_durable, put, turn};
+use super::diff::diff;
+use super::open::Closed;
+use super::patch::apply;
+use super::replace::{Miss, Places, replace};
+use super::seen::fact;
+use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
+use super::write::action;
+use crate::schema::{arguments, parameters};
+use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace};
+
+/// Bigger files are for programs to change: 16 MiB.
+const EDIT_LIMIT: u64 = 16 << 20;
+
+/// Changes a part of a file.
+pub(super) struct EditFile;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    path: String,
+    /// Exact text that is there once.
+    old: Option<String>,
+    new: Option<String>,
+    /// Replace every `old`.
+    all: Option<bool>,
+    /// Instead of old and new: a unified diff.
+    patch: Option<String>,
+}
+
+/// The file before and after, so that a crash leaves no doubt.
+#[derive(Deserialize, Serialize)]
+struct Plan {
+    path: String,
+    before: String,
+    after: String,
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "edit_file".to_owned(),
+            description:
+                "Changes a file: replaces `old` by `new`, or applies `patch`. Shows the change."
+                    .to_owned(),
+            parameters: parameters::<Arguments>(),
+        }
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { replay: Replay::Unknown, beside: Beside::Alone, wall: Duration::from_secs(60) }
+    }
+
+    fn action(&self, call: &Invocation<'_>) -> Action {
+        action(call)
+    }
+
+    fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
+        let given = arguments::<Arguments>(call.arguments);
+        let workplace = call.workplace.clone();
+        Box::pin(async move {
+            let given = given.ok()?;
+            let edit = blocking::blocking(move |stop| Edit::prepare(&workplace, &given, stop));
+            // An edit that does not fit is told by the run, which finds the same.
+            let edit = edit.await.ok()?.ok()?;
+            serde_json::to_value(edit.plan()).ok()
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        call: Invocation<'a>,
+        plan: Option<&'a Value>,
+    ) -> BoxFuture<'a, Settled> {
+        let given = arguments::<Arguments>(call.arguments);
+        let workplace = call.workplace.clone();
+        let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
+        Box::pin(async move {
+            let settle = move |stop: &Stop| match (given, plan) {
+                (Ok(given), Some(plan)) => settle(&workplace, &given, plan, stop),
+                // What does not fit gets no plan, and fails when it is run.
+                _ => Settled::Unknown(
+                    "The edit did not fit the file when it was asked for. Read the file."
+                        .to_owned(),
+                ),
+            };
+            let settled = blocking::blocking(settle).await;
+            settled.unwrap_or_else(|_| Settled::Unknown(String::new()))
+        })
+    }
+
+    fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
+        let given = arguments::<Arguments>(call.arguments);
+        let workplace = call.workplace.clone();
+        let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
+        Box::pin(blocking::outcome(move |stop| run(&workplace, &given?, plan, stop)))
+    }
+}
+
+/// An edit that fits, not yet made.
+struct Edit {
+    path: PathBuf,
+    before: Before,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+impl Edit {
+    fn prepare(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Self, Outcome> {
+        let bounds = Bounds::of(workplace);
+        let path = bounds.locate(&given.path)?;
+        let mut before = Before::look(&bounds, &path, stop)?;
+        let Before::Present { metadata, content } = &mut before else {
+            return Err(Closed::Missing.outcome(&bounds, &path));
+        };
+        let old = match content {
+            Some((content, _)) if metadata.len() <= EDIT_LIMIT => content.clone(),
+            _ => {
+                return Err(Outcome::failed(format!(
+                    "{} is too big to edit ({}). Use `shell`.",
+                    bounds.shown(&path),
+                    size(metadata.len())
+                )));
+            }
+        };
+        let new = given.apply(&old, stop).map_err(|miss| {
+            let words = format!("{} is unchanged. {}", bounds.shown(&path), miss.words);
+            match miss.lines {
+                Some(lines) => Outcome::failed(words).data(lines),
+                None => Outcome::failed(words),
+            }
+        })?;
+        stop.check()?;
+        Ok(Self { path, before, old, new })
+    }
+
+    fn plan(&self) -> Plan {
+        let path = self.path.to_string_lossy().into_owned();
+        Plan { path, before: hash(&self.old), after: hash(&self.new) }
+    }
+}
+
+impl Arguments {
+    /// What the file's content is after the edit. A byte order mark stays what the file begins with.
+    fn apply(&self, content: &[u8], stop: &Stop) -> Result<Vec<u8>, Miss> {
+        let mark: &[u8] = if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { b"" };
+        let text = &content[mark.len()..];
+        if is_binary(text) {
+            return Err(Miss::said("It is a binary file. Use `shell`."));
+        }
+        let changed = match (&self.old, &self.new, &self.patch) {
+            (Some(old), Some(new), None) => {
+                let places = if self.all == Some(true) { Places::All } else { Places::One };
+                let [old, new] = [old, new].map(|text| {
+                    if mark.is_empty() { text } else { text.trim_start_matches('\u{FEFF}') }
+                });
+                replace(text, old, new, places, stop)?
+            }
+            (None, None, Some(patch)) => apply(text, patch, stop)?,
+            _ => {
+                return Err(Miss::said("Give either `old` and `new`, or `patch` alone."));
+            }
+        };
+        if changed == text {
+            return Err(Miss::said("The edit changes nothing."));
+        }
+        Ok([mark, &changed].concat())
+    }
+}
+
+fn run(
+    workplace: &Workplace,
+    given: &Arguments,
+    plan: Option<Plan>,
+    stop: &Stop,
+) -> Result<Outcome, Outcome> {
+    let bounds = Bounds::of(workplace);
+    let _turn = turn(&bounds.locate(&given.path)?);
+    let edit = Edit::prepare(workplace, given, stop)?;
+    let shown = bounds.shown(&edit.path);
+    let after = hash(&edit.new);
+    // The plan is what a crash is settled by, so nothing else may be done than what it says.
+    let differs = |plan: Plan| {
+        plan.path != edit.path.to_string_lossy() || Some(plan.before.as_str()) != edit.before.hash()
+    };
+    if plan.is_some_and(differs) {
+        return Err(Outcome::failed(format!(
+            "{shown} was changed by somebody else while the edit waited, and was left alone. Read it again."
+        )));
+    }
+    let last = workplace.seen.last(&edit.path);
+    let mut words = vec![format!("Changed {shown}:")];
+    if is_stale(&edit.before, last.as_ref()) {
+        words.push(
+            "The file had been changed on disk since you last read or wrote it; the rest of it may be new to you."
+                .to_owned(),
+        );
+    }
+    words.extend(losses(&bounds, &edit.path, &edit.before, last.as_ref(), stop));
+    put(&bounds, &edit.path, &edit.before, &edit.new, stop)?;
+    let fact = fact(&edit.path, after, true);
+    workplace.seen.note(&fact);
+    Ok(Outcome::said(words.join(" ")).data(diff(&edit.old, &edit.new)).fact(fact))
+}
+
+fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> Settled {
+    let bounds = Bounds::of(workplace);
+    let found = bounds.locate(&given.path).and_then(|path| {
+        let now = Before::look(&bounds, &path, stop)?;
+        Ok((path, now))
+    });
+    let (path, now) = match found {
+        Ok(found) if found.0.to_string_lossy() == plan.path => found,
+        Ok(_) => {
+            return Settled::Unknown(format!("{} leads elsewhere now.", printable(&given.path)));
+        }
+        Err(_) => {
+            return Settled::Unknown(format!("{} cannot be read now.", printable(&given.path)));
+        }
+    };
+    let shown = bounds.shown(&path);
+    match (&now, now.hash()) {
+        (_, Some(hash)) if hash == plan.after => {
+            if let Err(outcome) = make_durable(&bounds, &path) {
+                return Settled::Done(outcome);
+            }
+            let fact = fact(&path, plan.after, true);
+            workplace.seen.note(&fact);
+            let words = format!("Changed {shown}. The edit was made before the interruption.");
+            Settled::Done(Outcome::said(words).fact(fact))
+        }
+        (_, Some(hash)) if hash == plan.before => Settled::NotStarted,
+        (Before::Absent, _) => Settled::Unknown(format!("{shown} is not there any more.")),
+        _ => Settled::Unknown(format!(
+            "{shown} is neither as it was before the edit nor as it should be after it: somebody else changed it. \
+             Read it before you go on."
+        )),
+    }
+}

@@ -1,0 +1,167 @@
+//! The `write_file` tool.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use mainstay_message::ToolSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::blocking::{self, Stop};
+use super::bounds::Bounds;
+use super::change::{Before, is_stale, losses, make_durable, put, turn};
+use super::seen::{Glimpse, fact};
+use super::text::{LineEnds, hash, line_ends, size};
+use crate::schema::{arguments, parameters};
+use crate::{Action, Beside, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+
+/// Writes a whole file.
+pub(super) struct WriteFile;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    path: String,
+    /// All of the file's new content.
+    content: String,
+}
+
+/// How it was before the first run, so that a run after a crash can still tell.
+#[derive(Deserialize, Serialize)]
+struct Plan {
+    path: String,
+    before: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl Tool for WriteFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "write_file".to_owned(),
+            description:
+                "Creates or replaces a file, with its directories. Read an existing file first; \
+                          for small changes use edit_file."
+                    .to_owned(),
+            parameters: parameters::<Arguments>(),
+        }
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(60) }
+    }
+
+    fn action(&self, call: &Invocation<'_>) -> Action {
+        action(call)
+    }
+
+    fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
+        let given = arguments::<Arguments>(call.arguments);
+        let workplace = call.workplace.clone();
+        Box::pin(async move {
+            let given = given.ok()?;
+            blocking::blocking(move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
+        })
+    }
+
+    fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
+        let given = arguments::<Arguments>(call.arguments);
+        let workplace = call.workplace.clone();
+        let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
+        Box::pin(blocking::outcome(move |stop| write(&workplace, &given?, plan, stop)))
+    }
+}
+
+/// What a call that changes the file of its argument `path` would do.
+pub(super) fn action(call: &Invocation<'_>) -> Action {
+    match call.arguments.get("path").and_then(Value::as_str) {
+        Some(path) => match Bounds::of(call.workplace).locate(path) {
+            Ok(path) => Action::Write(path),
+            Err(_) => Action::Write(call.workplace.workspace.join(path)),
+        },
+        // Without a path the call fails before it does anything.
+        None => Action::Read,
+    }
+}
+
+fn plan(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Value, Outcome> {
+    let bounds = Bounds::of(workplace);
+    let path = bounds.locate(&given.path)?;
+    let before = Before::look(&bounds, &path, stop)?;
+    let last = workplace.seen.last(&path);
+    let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
+    let before = before.hash().map(str::to_owned);
+    let plan = Plan { path: path.to_string_lossy().into_owned(), before, warnings };
+    serde_json::to_value(plan).map_err(|error| Outcome::failed(error.to_string()))
+}
+
+fn write(
+    workplace: &Workplace,
+    given: &Arguments,
+    plan: Option<Plan>,
+    stop: &Stop,
+) -> Result<Outcome, Outcome> {
+    let bounds = Bounds::of(workplace);
+    let path = bounds.locate(&given.path)?;
+    let _turn = turn(&path);
+    let before = Before::look(&bounds, &path, stop)?;
+    let last = workplace.seen.last(&path);
+    let content = given.content.as_bytes();
+    let hash = hash(content);
+    let shown = bounds.shown(&path);
+    let bytes = size(content.len() as u64);
+
+    let (words, warnings, changed) = if before.hash() == Some(&hash) {
+        make_durable(&bounds, &path)?;
+        // The first run may have written it, and a crash kept it from telling.
+        match plan.filter(|plan| plan.before.as_ref() != Some(&hash)) {
+            Some(plan) => (format!("Wrote {shown} ({bytes})."), plan.warnings, true),
+            None => (format!("{shown} had exactly this content already."), Vec::new(), false),
+        }
+    } else {
+        if is_stale(&before, last.as_ref()) {
+            return Err(Outcome::failed(format!(
+                "{shown} was changed on disk since you last read or wrote it, by somebody else or by a command, and was left alone. \
+                 Read it again, then write what should be in it."
+            )));
+        }
+        let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
+        put(&bounds, &path, &before, content, stop)?;
+        let verb = if matches!(before, Before::Absent) { "Created" } else { "Wrote" };
+        (format!("{verb} {shown} ({bytes})."), warnings, true)
+    };
+    let fact = fact(&path, hash, changed);
+    workplace.seen.note(&fact);
+    let mut words = vec![words];
+    words.extend(warnings);
+    Ok(Outcome::said(words.join(" ")).fact(fact))
+}
+
+fn warnings(
+    bounds: &Bounds,
+    path: &Path,
+    before: &Before,
+    last: Option<&Glimpse>,
+    given: &Arguments,
+    stop: &Stop,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match (before, last) {
+        (Before::Present { metadata, .. }, None) if metadata.len() > 0 => warnings.push(format!(
+            "It was there already ({}) and had not been read in this session.",
+            size(metadata.len())
+        )),
+        (Before::Absent, Some(_)) => {
+            warnings.push("It had been deleted since you last read or wrote it.".to_owned());
+        }
+        _ => {}
+    }
+    if let Before::Present { content: Some((old, _)), .. } = before
+        && line_ends(old) == LineEnds::Windows
+        && line_ends(given.content.as_bytes()) == LineEnds::Unix
+    {
+        warnings.push("Its lines ended with CRLF and end with LF now.".to_owned());
+    }
+    warnings.extend(losses(bounds, path, before, last, stop));
+    warnings
+}
