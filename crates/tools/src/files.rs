@@ -18,6 +18,8 @@ mod patch;
 mod read;
 mod replace;
 mod seen;
+#[cfg(test)]
+mod tests;
 mod text;
 mod walk;
 mod write;

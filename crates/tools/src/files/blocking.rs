@@ -12,6 +12,10 @@ use crate::Outcome;
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -59,7 +63,7 @@ struct Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.stop.0.store(true, Ordering::Relaxed);
+        self.stop.set();
         self.task.abort();
     }
 }

@@ -27,7 +27,7 @@ pub(super) enum Before {
     Absent,
     /// A file, with its content unless it is above [`LARGE`].
     Present {
-        metadata: Metadata,
+        metadata: Box<Metadata>,
         content: Option<(Vec<u8>, String)>,
     },
 }
@@ -39,6 +39,7 @@ impl Before {
             Err(Closed::Missing) => return Ok(Self::Absent),
             Err(closed) => return Err(closed.outcome(bounds, path)),
         };
+        let metadata = Box::new(metadata);
         if metadata.len() > LARGE {
             return Ok(Self::Present { metadata, content: None });
         }
@@ -183,6 +184,7 @@ fn directories(path: &Path) -> io::Result<()> {
 }
 
 /// The bits that new files do not get. Nothing in the process changes them.
+#[allow(clippy::useless_conversion, reason = "the type is narrower on macOS")]
 fn umask() -> u32 {
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {

@@ -17,7 +17,7 @@ use super::open::Closed;
 use super::patch::apply;
 use super::replace::{Miss, Places, replace};
 use super::seen::fact;
-use super::text::{BYTE_ORDER_MARK, hash, is_binary, size};
+use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
 use super::write::action;
 use crate::schema::{arguments, parameters};
 use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace};
@@ -31,10 +31,10 @@ pub(super) struct EditFile;
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     path: String,
-    /// Text to replace, exactly as in the file; it must be there once.
+    /// Exact text that is there once.
     old: Option<String>,
     new: Option<String>,
-    /// Replace every place.
+    /// Replace every `old`.
     all: Option<bool>,
     /// Instead of old and new: a unified diff.
     patch: Option<String>,
@@ -43,7 +43,7 @@ struct Arguments {
 /// The file before and after, so that a crash leaves no doubt.
 #[derive(Deserialize, Serialize)]
 struct Plan {
-    path: PathBuf,
+    path: String,
     before: String,
     after: String,
 }
@@ -84,10 +84,19 @@ impl Tool for EditFile {
         call: Invocation<'a>,
         plan: Option<&'a Value>,
     ) -> BoxFuture<'a, Settled> {
+        let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
-            let settled = blocking::blocking(move |stop| settle(&workplace, plan, stop)).await;
+            let settle = move |stop: &Stop| match (given, plan) {
+                (Ok(given), Some(plan)) => settle(&workplace, &given, plan, stop),
+                // What does not fit gets no plan, and fails when it is run.
+                _ => Settled::Unknown(
+                    "The edit did not fit the file when it was asked for. Read the file."
+                        .to_owned(),
+                ),
+            };
+            let settled = blocking::blocking(settle).await;
             settled.unwrap_or_else(|_| Settled::Unknown(String::new()))
         })
     }
@@ -138,7 +147,8 @@ impl Edit {
     }
 
     fn plan(&self) -> Plan {
-        Plan { path: self.path.clone(), before: hash(&self.old), after: hash(&self.new) }
+        let path = self.path.to_string_lossy().into_owned();
+        Plan { path, before: hash(&self.old), after: hash(&self.new) }
     }
 }
 
@@ -182,9 +192,10 @@ fn run(
     let shown = bounds.shown(&edit.path);
     let after = hash(&edit.new);
     // The plan is what a crash is settled by, so nothing else may be done than what it says.
-    if plan.is_some_and(|plan| {
-        plan.path != edit.path || Some(plan.before.as_str()) != edit.before.hash()
-    }) {
+    let differs = |plan: Plan| {
+        plan.path != edit.path.to_string_lossy() || Some(plan.before.as_str()) != edit.before.hash()
+    };
+    if plan.is_some_and(differs) {
         return Err(Outcome::failed(format!(
             "{shown} was changed by somebody else while the edit waited, and was left alone. Read it again."
         )));
@@ -193,7 +204,7 @@ fn run(
     let mut words = vec![format!("Changed {shown}:")];
     if is_stale(&edit.before, last.as_ref()) {
         words.push(
-            "The file had been changed by somebody else since you last read or wrote it; the rest of it may be new to you."
+            "The file had been changed on disk since you last read or wrote it; the rest of it may be new to you."
                 .to_owned(),
         );
     }
@@ -204,34 +215,37 @@ fn run(
     Ok(Outcome::said(words.join(" ")).data(diff(&edit.old, &edit.new)).fact(fact))
 }
 
-fn settle(workplace: &Workplace, plan: Option<Plan>, stop: &Stop) -> Settled {
-    let Some(plan) = plan else {
-        // Without a plan the edit did not fit, so that it would have failed.
-        return Settled::Unknown(
-            "The edit did not fit the file when it was asked for, so most likely nothing was changed.".to_owned(),
-        );
-    };
+fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> Settled {
     let bounds = Bounds::of(workplace);
-    let shown = bounds.shown(&plan.path);
-    if bounds.is_closed(&plan.path) {
-        return Settled::Unknown(format!("{shown} is closed to all tools."));
-    }
-    match Before::look(&bounds, &plan.path, stop) {
-        Ok(now) if now.hash() == Some(&plan.after) => {
-            if let Err(outcome) = make_durable(&bounds, &plan.path) {
+    let found = bounds.locate(&given.path).and_then(|path| {
+        let now = Before::look(&bounds, &path, stop)?;
+        Ok((path, now))
+    });
+    let (path, now) = match found {
+        Ok(found) if found.0.to_string_lossy() == plan.path => found,
+        Ok(_) => {
+            return Settled::Unknown(format!("{} leads elsewhere now.", printable(&given.path)));
+        }
+        Err(_) => {
+            return Settled::Unknown(format!("{} cannot be read now.", printable(&given.path)));
+        }
+    };
+    let shown = bounds.shown(&path);
+    match (&now, now.hash()) {
+        (_, Some(hash)) if hash == plan.after => {
+            if let Err(outcome) = make_durable(&bounds, &path) {
                 return Settled::Done(outcome);
             }
-            let fact = fact(&plan.path, plan.after, true);
+            let fact = fact(&path, plan.after, true);
             workplace.seen.note(&fact);
             let words = format!("Changed {shown}. The edit was made before the interruption.");
             Settled::Done(Outcome::said(words).fact(fact))
         }
-        Ok(now) if now.hash() == Some(&plan.before) => Settled::NotStarted,
-        Ok(Before::Absent) => Settled::Unknown(format!("{shown} is not there any more.")),
-        Ok(_) => Settled::Unknown(format!(
+        (_, Some(hash)) if hash == plan.before => Settled::NotStarted,
+        (Before::Absent, _) => Settled::Unknown(format!("{shown} is not there any more.")),
+        _ => Settled::Unknown(format!(
             "{shown} is neither as it was before the edit nor as it should be after it: somebody else changed it. \
              Read it before you go on."
         )),
-        Err(_) => Settled::Unknown(format!("{shown} cannot be read now.")),
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::LOOKS;
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
+use super::text::count;
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
@@ -127,7 +128,7 @@ fn glob(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
         FOUND_FILES => {
             format!("The search ended at {FOUND_FILES} files that match; the newest of those:")
         }
-        count => format!("{count} files, newest first."),
+        number => format!("{}, newest first.", count(number as u64, "file", "files")),
     }];
     if found.len() > SHOWN_FILES {
         words.push(format!(

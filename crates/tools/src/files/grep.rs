@@ -20,7 +20,7 @@ use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::glob::Pattern;
 use super::open::{Patient, open};
-use super::text::clip;
+use super::text::{clip, count};
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
@@ -39,16 +39,14 @@ pub(super) struct Grep;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Regular expression (Rust syntax), line by line.
+    /// Rust regex for one line.
     pattern: String,
-    /// Directory or file.
     path: Option<String>,
-    /// Only files like `*.rs`.
     glob: Option<String>,
     ignore_case: Option<bool>,
-    /// Lines around each match.
+    /// Lines around.
     context: Option<usize>,
-    /// Only names and counts.
+    /// Names and counts.
     files_only: Option<bool>,
 }
 
@@ -56,7 +54,8 @@ impl Tool for Grep {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "grep".to_owned(),
-            description: "Searches text files, without hidden and git-ignored ones.".to_owned(),
+            description: "Searches a file, or a directory without hidden and git-ignored files."
+                .to_owned(),
             parameters: parameters::<Arguments>(),
         }
     }
@@ -113,8 +112,10 @@ impl Search {
     fn new(given: &Arguments) -> Result<Self, Outcome> {
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(given.ignore_case == Some(true))
-            .line_terminator(Some(b'\n'))
+            .multi_line(true)
+            // In this order: the first sets the end of a line too, which the searcher has to share.
             .crlf(true)
+            .line_terminator(Some(b'\n'))
             .size_limit(10 << 20)
             .dfa_size_limit(32 << 20)
             .build(&given.pattern)
@@ -164,18 +165,20 @@ impl Search {
 
     fn outcome(self, bounds: &Bounds, notes: Vec<String>) -> Outcome {
         let Found { text, matches, files, full, .. } = self.found;
+        let lines = count(matches as u64, "matching line", "matching lines");
+        let in_files = count(files as u64, "file", "files");
         let mut words = vec![match (matches, full) {
             (0, _) => "No matches.".to_owned(),
-            (_, false) => format!("{matches} matching lines in {files} files."),
+            (_, false) => format!("{lines} in {in_files}."),
             (_, true) => format!(
-                "The search ended at {matches} matching lines in {files} files; there may be more. \
+                "The search ended at {lines} in {in_files}; there may be more. \
                  Narrow the pattern, the path or the glob."
             ),
         }];
         if let Some(first) = self.unsearched.first() {
             words.push(format!(
-                "{} files could not be searched, among them {}.",
-                self.unsearched.len(),
+                "{} could not be searched, among them {}.",
+                count(self.unsearched.len() as u64, "file", "files"),
                 bounds.shown(first)
             ));
         }

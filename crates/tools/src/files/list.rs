@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::LOOKS;
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
-use super::text::{printable, size};
+use super::text::{count, printable, size};
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
@@ -84,18 +84,14 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
         }
     }
     stop.check()?;
-    let mut words = vec![format!("{}: {} entries.", bounds.shown(&directory), counted(all))];
+    let mut words = vec![format!("{}: {}.", bounds.shown(&directory), counted(all))];
     if shown < all {
         let left = counted(all - shown);
-        words.push(format!(
-            "{left} of them are not shown; list a directory further down, or use `glob`."
-        ));
+        words.push(format!("{left} are not shown; list a directory further down, or use `glob`."));
     }
     let skipped = fs::read_dir(&directory).map_or(0, Iterator::count).saturating_sub(top);
     if skipped > 0 && all <= COUNTED_ENTRIES {
-        words.push(format!(
-            "{skipped} hidden, ignored or closed ones directly in it are not counted."
-        ));
+        words.push(format!("{skipped} more directly in it, hidden, ignored or closed."));
     }
     words.extend(walk.notes(&bounds));
     let outcome = Outcome::said(words.join(" "));
@@ -119,6 +115,10 @@ fn line(text: &mut String, entry: &ignore::DirEntry) {
     });
 }
 
-fn counted(count: usize) -> String {
-    if count > COUNTED_ENTRIES { format!("more than {COUNTED_ENTRIES}") } else { count.to_string() }
+fn counted(number: usize) -> String {
+    if number > COUNTED_ENTRIES {
+        format!("more than {COUNTED_ENTRIES} entries")
+    } else {
+        count(number as u64, "entry", "entries")
+    }
 }

@@ -124,3 +124,48 @@ pub(super) fn whole(file: File, limit: u64, stop: &Stop) -> io::Result<Option<Ve
     Patient::new(file.take(limit + 1), stop).read_to_end(&mut content)?;
     Ok((content.len() as u64 <= limit).then_some(content))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has a byte, then would make its reader wait.
+    struct Slow(bool);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.0, true) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            buffer[0] = 7;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn what_would_make_its_reader_wait_has_ended() {
+        let mut read = Vec::new();
+        Patient::new(Slow(false), &Stop::default()).read_to_end(&mut read).unwrap();
+        assert_eq!(read, [7]);
+    }
+
+    #[test]
+    fn an_endless_read_ends_with_the_call() {
+        let stop = Stop::default();
+        let mut reader = Patient::new(io::repeat(1), &stop);
+        reader.read_exact(&mut [0; 16]).unwrap();
+        stop.set();
+        assert!(reader.read_to_end(&mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn more_than_the_limit_is_never_read() {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, b"12345").unwrap();
+        for (limit, expected) in [(4, None), (5, Some(b"12345".to_vec()))] {
+            io::Seek::rewind(&mut file).unwrap();
+            let content = whole(file.try_clone().unwrap(), limit, &Stop::default()).unwrap();
+            assert_eq!(content, expected);
+        }
+    }
+}

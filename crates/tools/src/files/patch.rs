@@ -2,7 +2,7 @@
 
 use super::blocking::Stop;
 use super::replace::Miss;
-use super::text::{LineEnds, clip, line_ends, to_unix};
+use super::text::{LineEnds, clip, count, line_ends, to_unix};
 
 const SHOWN_BYTES: usize = 400;
 
@@ -292,8 +292,8 @@ fn misfit(lines: &[&[u8]], hunk: &Hunk<'_>, expected: usize) -> Miss {
             }
         }
         None => Miss::said(format!(
-            "it does not fit. It expects line {number} to be `{wanted}`, but the file has {} lines. Read it again.",
-            lines.len()
+            "it does not fit. It expects line {number} to be `{wanted}`, but the file has {}. Read it again.",
+            count(lines.len() as u64, "line", "lines")
         )),
     }
 }
@@ -390,7 +390,7 @@ mod tests {
         assert!(miss.words.contains("line 2 to be `b2`"), "{}", miss.words);
         assert_eq!(miss.lines.as_deref(), Some("2\tb\n"));
         let miss = patched("a\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n").unwrap_err();
-        assert!(miss.words.contains("the file has 1 lines"), "{}", miss.words);
+        assert!(miss.words.contains("the file has 1 line."), "{}", miss.words);
     }
 
     /// Lines from few words, so that the same ones come again and contexts are ambiguous.

@@ -17,7 +17,7 @@ use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::open::{Closed, Patient, open, whole};
 use super::seen::fact;
-use super::text::{BYTE_ORDER_MARK, clip, hash, hexadecimal, is_binary, size};
+use super::text::{BYTE_ORDER_MARK, clip, count, hash, hexadecimal, is_binary, size};
 use super::{LARGE, LOOKS};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Fact, Invocation, Outcome, Piece, Tool, Traits, Workplace};
@@ -156,7 +156,8 @@ struct Lines {
     whole: bool,
     /// Whether `text` could not take the next line.
     full: bool,
-    windows: bool,
+    /// How many of those that are shown end with CRLF.
+    windows: u64,
     replaced: bool,
     hash: Option<String>,
 }
@@ -232,7 +233,6 @@ impl Lines {
             content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
         }
         if last == Some(b'\r') {
-            self.windows = true;
             content = content.strip_suffix(b"\r").unwrap_or(content);
         }
         let clipped = length > beginning.len() || content.len() > LINE_BYTES;
@@ -240,7 +240,7 @@ impl Lines {
         self.replaced |= content.contains('\u{FFFD}');
         let (text, _) = clip(&content, LINE_BYTES);
         let entry = match clipped {
-            true => format!("{number}\t{text} [… {} bytes in all]\n", length),
+            true => format!("{number}\t{text} [… {length} bytes in all]\n"),
             false => format!("{number}\t{text}\n"),
         };
         if self.text.len() + entry.len() > SHOWN_BYTES {
@@ -249,6 +249,7 @@ impl Lines {
         }
         self.text.push_str(&entry);
         self.shown += 1;
+        self.windows += u64::from(last == Some(b'\r'));
     }
 
     fn outcome(self, shown: &str, path: &Path, wanted: &Wanted) -> Outcome {
@@ -256,7 +257,8 @@ impl Lines {
         let mut words = match (self.shown, self.seen) {
             (0, 0) => format!("{shown} is empty."),
             (0, seen) if self.whole => {
-                format!("{shown} has only {seen} lines, fewer than offset {}.", wanted.first)
+                let lines = count(seen, "line", "lines");
+                format!("{shown} has only {lines}; there is no line {}.", wanted.first)
             }
             (0, seen) => format!(
                 "Line {} of {shown} is not among its first {seen} ({}). Use `shell` to get at it.",
@@ -264,7 +266,7 @@ impl Lines {
                 size(self.bytes)
             ),
             _ if self.whole && wanted.first == 1 && last == self.seen => {
-                format!("{shown}, {} lines.", self.seen)
+                format!("{shown}, {}.", count(self.seen, "line", "lines"))
             }
             _ if self.whole && last == self.seen => {
                 format!("{shown}, lines {} to the last, {last}.", wanted.first)
@@ -278,8 +280,11 @@ impl Lines {
                 )
             }
         };
-        if self.windows {
-            words.push_str(" Lines end with CRLF.");
+        match self.windows {
+            0 => {}
+            // The last line may have no end.
+            windows if windows + 1 >= self.shown => words.push_str(" Lines end with CRLF."),
+            _ => words.push_str(" Some lines end with CRLF."),
         }
         if self.replaced {
             words.push_str(" Bytes that are not UTF-8 are shown as \u{FFFD}.");

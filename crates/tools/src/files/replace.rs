@@ -174,9 +174,7 @@ fn nearest(lines: &[&str], wanted: &str, stop: &Stop) -> Option<(usize, Likeness
             break;
         }
         let line = clip(line.trim(), COMPARED_BYTES).0;
-        // The likeness of two lines cannot be above what their lengths allow.
-        let (short, long) = (line.len().min(wanted.len()), line.len().max(wanted.len()));
-        if 2.0 * short as f32 <= best.0 * (short + long) as f32 {
+        if shared_bytes(line, wanted) <= best.0 {
             continue;
         }
         let likeness = TextDiff::from_chars(line, wanted).ratio();
@@ -185,6 +183,22 @@ fn nearest(lines: &[&str], wanted: &str, stop: &Stop) -> Option<(usize, Likeness
         }
     }
     best.1.map(|at| (at, Likeness::Near))
+}
+
+/// How alike two lines are in any order of their bytes: quickly told, and rarely below what they
+/// are in order.
+fn shared_bytes(one: &str, other: &str) -> f32 {
+    let mut left = [0_u16; 256];
+    one.bytes().for_each(|byte| left[usize::from(byte)] += 1);
+    let mut shared = 0_u16;
+    for byte in other.bytes() {
+        let count = &mut left[usize::from(byte)];
+        if *count > 0 {
+            *count -= 1;
+            shared += 1;
+        }
+    }
+    2.0 * f32::from(shared) / (one.len() + other.len()).max(1) as f32
 }
 
 #[cfg(test)]

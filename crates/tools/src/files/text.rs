@@ -95,6 +95,11 @@ pub(super) fn printable(name: &str) -> String {
     })
 }
 
+/// `1 line`, `2 lines`.
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// A size as people write it.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {

@@ -14,6 +14,7 @@ use ignore::{DirEntry, WalkBuilder};
 use super::blocking::Stop;
 use super::bounds::Bounds;
 use super::open::Closed;
+use super::text::count;
 use crate::Outcome;
 
 /// A file with rules that is longer is not believed to be one.
@@ -93,13 +94,14 @@ impl Walk {
         let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = left_out.first() {
             notes.push(format!(
-                "{} directories were left out because their .gitignore or .ignore is no plain file, among them {}.",
-                left_out.len(),
+                "{} left out because of a .gitignore or .ignore that is no plain file, among them {}.",
+                count(left_out.len() as u64, "directory was", "directories were"),
                 bounds.shown(first)
             ));
         }
         if self.unreadable > 0 {
-            notes.push(format!("{} entries could not be read.", self.unreadable));
+            let entries = count(self.unreadable as u64, "entry", "entries");
+            notes.push(format!("{entries} could not be read."));
         }
         notes
     }

@@ -121,7 +121,7 @@ fn write(
     } else {
         if is_stale(&before, last.as_ref()) {
             return Err(Outcome::failed(format!(
-                "{shown} was changed on disk by somebody else since you last read or wrote it, and was left alone. \
+                "{shown} was changed on disk since you last read or wrote it, by somebody else or by a command, and was left alone. \
                  Read it again, then write what should be in it."
             )));
         }

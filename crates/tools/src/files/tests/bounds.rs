@@ -1,0 +1,182 @@
+//! What is closed to all tools, and what must not make one wait.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Place, assert_fails, assert_says, assert_works, data, pipe, said};
+use crate::Outcome;
+
+/// Calls every tool that takes a single file, and checks that it refuses.
+async fn assert_closed(place: &Place, path: &str) {
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": path })),
+        ("write_file", json!({ "path": path, "content": "mine" })),
+        ("edit_file", json!({ "path": path, "old": "secret", "new": "mine" })),
+        ("list", json!({ "path": path })),
+        ("glob", json!({ "pattern": "*", "path": path })),
+        ("grep", json!({ "pattern": "secret", "path": path })),
+    ] {
+        let outcome = place.call(tool, arguments).await;
+        assert!(outcome.failed, "{tool} {path}: {outcome:?}");
+        assert!(!data(&outcome).contains("secret"), "{tool} {path}: {outcome:?}");
+        if tool != "glob" {
+            assert_says(&outcome, "which no tool opens");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_closed_file_is_refused_by_each_of_its_names() {
+    let place = Place::new();
+    let store = place.outside("store.db");
+    fs::write(&store, "secret\n").unwrap();
+    fs::write(place.outside("home/inside"), "secret\n").unwrap();
+    symlink(&store, place.path("link")).unwrap();
+    symlink(place.outside("home"), place.path("home-link")).unwrap();
+    fs::hard_link(&store, place.path("hard")).unwrap();
+    fs::hard_link(place.outside("home/inside"), place.path("hard-inside")).unwrap();
+    symlink("hard", place.path("link-to-hard")).unwrap();
+    for path in [
+        store.to_str().unwrap(),
+        "../store.db",
+        "../store.db-wal",
+        "../home/inside",
+        "../home/not/there",
+        "../home",
+        "link",
+        "home-link/inside",
+        "hard",
+        "hard-inside",
+        "link-to-hard",
+    ] {
+        assert_closed(&place, path).await;
+    }
+    assert_eq!(fs::read_to_string(&store).unwrap(), "secret\n");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_tool_costs_the_store_its_locks() {
+    use std::os::unix::fs::MetadataExt;
+
+    let place = Place::new();
+    let path = place.outside("store.db");
+    fs::write(&path, "secret\n").unwrap();
+    fs::hard_link(&path, place.path("hard")).unwrap();
+    symlink(&path, place.path("link")).unwrap();
+    place.file("rules/text", "secret\n");
+    fs::hard_link(&path, place.path("rules/.gitignore")).unwrap();
+    symlink(&path, place.path(".ignore")).unwrap();
+    let store = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::fcntl_lock(&store, lock).unwrap();
+    let inode = format!(":{} ", store.metadata().unwrap().ino());
+    let is_locked = || fs::read_to_string("/proc/locks").unwrap().contains(&inode);
+    assert!(is_locked());
+    for name in ["hard", "link", "../store.db", "rules/.gitignore", ".ignore"] {
+        assert_closed(&place, name).await;
+        assert!(is_locked(), "{name}");
+    }
+    for (tool, arguments) in [
+        ("grep", json!({ "pattern": "secret" })),
+        ("grep", json!({ "pattern": "secret", "path": "rules" })),
+        ("glob", json!({ "pattern": "**/.*" })),
+        ("list", json!({ "depth": 5 })),
+    ] {
+        assert_works(&place.call(tool, arguments).await);
+        assert!(is_locked(), "{tool}");
+    }
+    // It is a test of something only if opening and closing does cost the lock.
+    drop(fs::File::open(&path).unwrap());
+    assert!(!is_locked());
+}
+
+#[tokio::test]
+async fn a_search_goes_round_closed_files() {
+    let place = Place::new();
+    let mut closed = place.workplace.clone();
+    closed.forbidden.push(place.path("private"));
+    let place = Place { workplace: closed, ..place };
+    place.file("private/inside", "secret\n");
+    place.file("open", "secret\n");
+    fs::write(place.outside("store.db"), "secret\n").unwrap();
+    fs::hard_link(place.outside("store.db"), place.path("hard")).unwrap();
+    let found = place.call("grep", json!({ "pattern": "secret" })).await;
+    assert_eq!(data(&found), "open\n1:secret\n");
+    let found = place.call("glob", json!({ "pattern": "**/*" })).await;
+    assert!(!data(&found).contains("private"));
+    let found = place.call("list", json!({ "depth": 3 })).await;
+    assert!(!data(&found).contains("inside"));
+}
+
+/// Runs a call that must not wait.
+async fn promptly(place: &Place, tool: &str, arguments: Value) -> Outcome {
+    tokio::time::timeout(Duration::from_secs(20), place.call(tool, arguments)).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_pipe_makes_no_tool_wait() {
+    let place = Place::new();
+    pipe(&place.path("pipe"));
+    place.file("text", "word\n");
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": "pipe" })),
+        ("write_file", json!({ "path": "pipe", "content": "" })),
+        ("edit_file", json!({ "path": "pipe", "old": "a", "new": "b" })),
+        ("grep", json!({ "path": "pipe", "pattern": "a" })),
+    ] {
+        assert_fails(&promptly(&place, tool, arguments).await, "no regular file");
+    }
+    assert_eq!(
+        data(&promptly(&place, "grep", json!({ "pattern": "word" })).await),
+        "text\n1:word\n"
+    );
+    assert!(data(&promptly(&place, "list", json!({})).await).contains("pipe (no regular file)"));
+}
+
+#[tokio::test]
+async fn rules_behind_links_to_pipes_and_closed_files_are_not_opened() {
+    let place = Place::new();
+    fs::write(place.outside("store.db"), "*\n").unwrap();
+    pipe(&place.outside("pipe"));
+    for (directory, target) in [("one", "pipe"), ("two", "store.db")] {
+        place.file(&format!("{directory}/text"), "word\n");
+        symlink(place.outside(target), place.path(&format!("{directory}/.ignore"))).unwrap();
+    }
+    place.file("three/text", "word\n");
+    let found = promptly(&place, "grep", json!({ "pattern": "word" })).await;
+    assert_eq!(data(&found), "three/text\n1:word\n");
+    assert_says(&found, "2 directories were left out");
+    // As the root it is searched, without any rules.
+    let found = promptly(&place, "grep", json!({ "pattern": "word", "path": "one" })).await;
+    assert_eq!(data(&found), "one/text\n1:word\n");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn endless_files_end() {
+    let place = Place::new();
+    assert_fails(
+        &promptly(&place, "read_file", json!({ "path": "/dev/zero" })).await,
+        "no regular file",
+    );
+    let outcome = promptly(&place, "read_file", json!({ "path": "/proc/self/pagemap" })).await;
+    assert_fails(&outcome, "binary");
+    let outcome = promptly(&place, "read_file", json!({ "path": "/proc/self/status" })).await;
+    assert_works(&outcome);
+    assert!(data(&outcome).contains("Umask:"));
+    symlink("/proc/self/mem", place.path("memory")).unwrap();
+    assert!(promptly(&place, "read_file", json!({ "path": "memory" })).await.failed);
+}
+
+#[tokio::test]
+async fn names_with_line_breaks_stay_on_their_line() {
+    let place = Place::new();
+    place.file("a\nb", "word\n");
+    assert_eq!(data(&place.call("list", json!({})).await), "a\\nb (5 bytes)\n");
+    let outcome = place.call("read_file", json!({ "path": "a\nb" })).await;
+    assert!(said(&outcome).starts_with("a\\nb, 1 line."));
+}
