@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 
+use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
 use super::input::{Input, Open};
@@ -47,6 +48,7 @@ pub(super) struct Jobs {
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
     claims: Claims,
+    brands: Brands,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
@@ -59,6 +61,7 @@ pub(super) struct Jobs {
 pub(super) struct Live {
     job: Job,
     pub(super) root: i32,
+    pub(super) brand: Option<u64>,
     pub(super) started: Duration,
     wrote: Duration,
     pipe: Option<OwnedFd>,
@@ -93,6 +96,7 @@ enum Kept {
 impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> Self {
         Self {
+            brands: Brands::new(&name),
             name,
             spool,
             live: BTreeMap::new(),
@@ -134,6 +138,7 @@ impl Jobs {
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
+        let brand = self.brands.next();
         let spawned = spawn(&self.name, &job);
         let (root, pipe, input) = match spawned {
             Ok(spawned) => spawned,
@@ -156,6 +161,7 @@ impl Jobs {
             // Not needed any more, and long.
             job: Job { environment: Vec::new(), ..job },
             root,
+            brand,
             started: now,
             wrote: now,
             pipe: Some(pipe),
@@ -358,7 +364,7 @@ impl Jobs {
             let patience = killing.step(&owned, now);
             let gone = owned.is_empty() && live.exit.is_some();
             if gone || !patience {
-                self.end(key, owned, now);
+                self.end(key, &owned, now);
             }
             return;
         }
@@ -369,7 +375,7 @@ impl Jobs {
         let Some(live) = self.live.get_mut(key) else { return };
         let since = live.exit.as_ref().map_or(now, |(_, at)| *at);
         if left.is_empty() || (live.told.is_none() && now >= since + PARTING) {
-            self.end(key, left, now);
+            self.end(key, &left, now);
         }
     }
 
@@ -383,7 +389,7 @@ impl Jobs {
     }
 
     /// Tells how a job ended; it stays as long as something of it runs.
-    fn end(&mut self, key: &str, left: Vec<i32>, now: Duration) {
+    fn end(&mut self, key: &str, left: &[i32], now: Duration) {
         let Some(live) = self.live.get_mut(key) else { return };
         let killed = live.killing.is_some();
         if live.told.is_none() {
