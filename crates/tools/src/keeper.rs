@@ -23,6 +23,7 @@ mod jobs;
 mod kill;
 mod launch;
 mod link;
+mod live;
 mod output;
 mod protocol;
 mod spool;

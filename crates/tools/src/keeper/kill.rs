@@ -9,7 +9,7 @@ use super::JOB_MARK;
 use super::brand::brand_of;
 use super::descendants::{Process, Snapshot, mark, own_pid, signal};
 use super::ending::Why;
-use super::jobs::Live;
+use super::live::Live;
 
 /// How long a process may take to end by itself after SIGTERM.
 const POLITENESS: Duration = Duration::from_millis(250);

@@ -163,6 +163,7 @@ async fn a_notice_reaches_the_agent_that_comes_after() {
     let mut other = job("other", &format!("sleep {mark}"));
     other.background = true;
     another.start(&name, &other).await.unwrap();
+    until("it runs", PATIENCE, || running(&mark).len() == 1).await;
     scene.keeper.leave().await;
     assert_eq!(running(&mark).len(), 1);
     another.leave().await;

@@ -94,3 +94,13 @@ async fn a_home_with_a_long_path_works() {
     assert_eq!(keeper.run(&name, &job("a", "exit 5")).await.unwrap().how, How::Code(5));
     keeper.leave().await;
 }
+
+#[tokio::test]
+async fn children_start_with_no_signal_blocked() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let command = "grep '^SigBlk' /proc/self/status";
+    let ended = scene.keeper.run(&name, &job("signals", command)).await.unwrap();
+    assert_eq!(ended.output.text(), "SigBlk:\t0000000000000000\n");
+    scene.keeper.leave().await;
+}

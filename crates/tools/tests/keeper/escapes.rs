@@ -37,7 +37,7 @@ const ESCAPES: &[(&str, usize)] = &[
     ("(nohup setsid sleep MARK >/dev/null 2>&1 </dev/null &); sleep MARK", 2),
     ("env -i setsid sleep MARK", 1),
     ("(env -i setsid sleep MARK >/dev/null 2>&1 &); sleep MARK", 2),
-    ("sleep MARK & kill -STOP $!; wait", 1),
+    ("sh -c 'kill -STOP $$' MARK", 1),
     ("for i in 1 2 3 4 5 6 7 8; do (setsid sleep MARK &); done; sleep MARK", 9),
 ];
 
