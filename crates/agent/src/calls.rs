@@ -195,13 +195,7 @@ impl Drive<'_> {
                 Landed::NotStarted => self.put_back(&pending),
                 Landed::InDoubt(words) => {
                     let started = pending.started_before.unwrap_or(0);
-                    let outcome = in_doubt(started, &words);
-                    let message = format!(
-                        "the outcome of {} is not known; the model is told to check",
-                        pending.call.name
-                    );
-                    (self.observer)(Event::Notice { about: "in_doubt", message, void: false });
-                    self.finish(&pending, outcome)?;
+                    self.finish(&pending, in_doubt(started, &words))?;
                 }
             }
         }
@@ -273,6 +267,11 @@ impl Drive<'_> {
             fingerprint,
             whole: None,
         };
+        if outcome.facts.contains(&Fact::InDoubt) {
+            let name = &pending.call.name;
+            let message = format!("the outcome of {name} is not known; the model is told to check");
+            (self.observer)(Event::Notice { about: "in_doubt", message, void: false });
+        }
         if outcome.facts.iter().any(|fact| matches!(fact, Fact::Background { .. })) {
             self.work.has_processes = true;
         }
@@ -403,7 +402,7 @@ impl Written {
                 Fact::Acknowledged { process } => {
                     process::acknowledge(tx, session, process)?;
                 }
-                Fact::File { .. } | Fact::Exit { .. } => {}
+                Fact::File { .. } | Fact::Exit { .. } | Fact::InDoubt => {}
             }
         }
         Ok(entry)
@@ -455,6 +454,7 @@ fn in_doubt(started_at: i64, words: &str) -> Outcome {
         minutes / 60,
         minutes % 60
     ))
+    .fact(Fact::InDoubt)
 }
 
 fn not_run(why: &str) -> Outcome {

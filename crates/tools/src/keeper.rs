@@ -11,6 +11,7 @@
 //!
 //! The agent's side is [`Keeper`]. To cancel is to drop the future that waits.
 
+mod brand;
 mod client;
 mod descendants;
 mod ending;
@@ -22,6 +23,7 @@ mod jobs;
 mod kill;
 mod launch;
 mod link;
+mod live;
 mod output;
 mod protocol;
 mod spool;

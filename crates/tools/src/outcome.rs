@@ -55,6 +55,8 @@ pub enum Fact {
         /// Its name.
         process: String,
     },
+    /// Nobody knows whether the call had its effect.
+    InDoubt,
     /// A command ended with this code.
     Exit {
         /// What ran.

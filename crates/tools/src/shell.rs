@@ -98,9 +98,19 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
     let keeper = keeper_of(call, plan).await?;
     let mut job = job(call, &command);
     job.limits = Limits { wall: Some(limit), idle: Some(IDLE), output: None };
-    let ended = call.workplace.keeper.run(&keeper, &job).await;
-    let ended = ended.map_err(|error| lost(&error))?;
-    Ok(outcome(call, &keeper, &command, &ended))
+    let error = match call.workplace.keeper.run(&keeper, &job).await {
+        Ok(ended) => return Ok(outcome(call, &keeper, &command, &ended)),
+        Err(error @ (KeeperError::Lost | KeeperError::Silent)) => error,
+        Err(error) => return Err(Outcome::failed(error.to_string())),
+    };
+    // The keeper was lost in mid-work; its spool may know more.
+    Err(match settle(call, plan).await {
+        Found::Ended(ended) => outcome(call, &keeper, &command, &ended),
+        Found::NotStarted => Outcome::failed(
+            "The keeper of processes was lost before the command started. Nothing was done; try again.",
+        ),
+        Found::Unknown(_) => Outcome::failed(error.to_string()).fact(Fact::InDoubt),
+    })
 }
 
 /// The keeper that the call was planned with.
@@ -187,11 +197,6 @@ pub(crate) async fn standing(call: Invocation<'_>, plan: Option<&Value>) -> Stan
         },
     };
     Stands::Found(found)
-}
-
-/// What the model is told when the keeper failed.
-pub(crate) fn lost(error: &KeeperError) -> Outcome {
-    Outcome::failed(error.to_string())
 }
 
 /// What the model is told at the end of a command.

@@ -11,10 +11,12 @@ mod writing;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Seen, file_tools};
+use super::file_tools;
+use crate::keeper::Launch;
 use crate::{Invocation, Keeper, Outcome, Piece, Settled, Tool, Workplace};
 
 /// A workspace, with a home beside it that is closed to all tools.
@@ -31,7 +33,7 @@ impl Place {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir(&home).unwrap();
         let forbidden = vec![home, root.join("store.db"), root.join("store.db-wal")];
-        let workplace = Workplace { workspace, keeper: keeper(), seen: Seen::default(), forbidden };
+        let workplace = Workplace { forbidden, ..Workplace::new(workspace, keeper()) };
         Self { directory, workplace }
     }
 
@@ -79,7 +81,13 @@ impl Place {
 }
 
 fn keeper() -> Keeper {
-    Keeper {}
+    // Nothing here starts it.
+    Keeper::new(Launch {
+        program: "/nonexistent".into(),
+        arguments: Vec::new(),
+        spool: "/nonexistent".into(),
+        grace: Duration::ZERO,
+    })
 }
 
 fn tool(name: &str) -> Arc<dyn Tool> {

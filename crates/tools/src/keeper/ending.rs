@@ -81,6 +81,14 @@ pub struct Shown {
     pub kept: u64,
 }
 
+impl Ended {
+    /// The end of a job that could not be started.
+    pub(super) fn failed(reason: String) -> Self {
+        let (how, output) = (How::Failed(reason), Shown::default());
+        Self { how, took: Duration::ZERO, output, left: Vec::new(), rest: None }
+    }
+}
+
 impl How {
     /// The exit code as a shell would tell it: 128 and the signal's number where one ended it.
     pub fn code(&self) -> i32 {

@@ -3,31 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
+use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
-use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job, Program};
+use super::job::Job;
 use super::kill::{Claims, Killing};
+use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
 use super::output::{self, CAP, Output};
 use super::protocol::{Says, Standing};
 use super::spool::{Line, Place, Spool};
-use super::{JOB_MARK, KEEPER_MARK};
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
 /// that it left them.
 const PARTING: Duration = Duration::from_millis(50);
-/// How often it is looked whether they went: their own children end unseen.
-const PARTING_LOOK: Duration = Duration::from_millis(10);
-/// Output is read in pieces of this size, and so many of them before others have their turn.
-const PIECE: usize = 64 << 10;
-const PIECES: usize = 16;
 
 /// Who waits for an answer: a connection and the number of its request.
 pub(super) type Waiter = (u64, u64);
@@ -47,32 +40,13 @@ pub(super) struct Jobs {
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
     claims: Claims,
+    brands: Brands,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
     children: bool,
     /// When to look again for processes that belong to no job.
     strays: Option<Duration>,
-}
-
-/// A job of which something runs.
-pub(super) struct Live {
-    job: Job,
-    pub(super) root: i32,
-    pub(super) started: Duration,
-    wrote: Duration,
-    pipe: Option<OwnedFd>,
-    output: Output,
-    input: Option<Input>,
-    /// How its root ended, and when.
-    pub(super) exit: Option<(How, Duration)>,
-    /// What was told at its end, when it left processes behind.
-    told: Option<Ended>,
-    killing: Option<Killing>,
-    /// Who waits for its end.
-    waiters: Vec<Waiter>,
-    /// Who waits until nothing of it is left.
-    stoppers: Vec<Waiter>,
 }
 
 /// A job of which nothing runs. How it ended is in the log.
@@ -93,6 +67,7 @@ enum Kept {
 impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> Self {
         Self {
+            brands: Brands::new(&name),
             name,
             spool,
             live: BTreeMap::new(),
@@ -124,7 +99,7 @@ impl Jobs {
     }
 
     /// Starts a job unless its key is known. An error says why it was not started.
-    pub(super) fn start(&mut self, job: Job, now: Duration) -> Result<(), String> {
+    pub(super) fn start(&mut self, job: &Job, now: Duration) -> Result<(), String> {
         if self.live.contains_key(&job.key) || self.past.contains_key(&job.key) {
             return Ok(());
         }
@@ -134,39 +109,20 @@ impl Jobs {
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
-        let spawned = spawn(&self.name, &job);
-        let (root, pipe, input) = match spawned {
-            Ok(spawned) => spawned,
-            Err(error) => {
-                let how = How::Failed(reason(&job, &error));
-                let output = output.shown();
-                let ended =
-                    Ended { how, took: Duration::ZERO, output, left: Vec::new(), rest: None };
-                self.bury(&job, 0, ended, Vec::new());
+        let brand = self.brands.next();
+        let live = match Live::start(&self.name, job, output, brand, now) {
+            Ok(live) => live,
+            Err(reason) => {
+                self.bury(job, 0, Ended::failed(reason), Vec::new());
                 return Ok(());
             }
         };
+        let (key, root) = (live.job.key.clone(), live.root);
         let uptime = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         // It is only for finding leftovers; the marks do that too.
-        let _ = self.spool.write(&Line::Started { key: job.key.clone(), pid: root, uptime });
+        let _ = self.spool.write(&Line::Started { key: key.clone(), pid: root, uptime });
         self.children = true;
-        self.claims.root(root, &job.key);
-        let key = job.key.clone();
-        let live = Live {
-            // Not needed any more, and long.
-            job: Job { environment: Vec::new(), ..job },
-            root,
-            started: now,
-            wrote: now,
-            pipe: Some(pipe),
-            output,
-            input,
-            exit: None,
-            told: None,
-            killing: None,
-            waiters: Vec::new(),
-            stoppers: Vec::new(),
-        };
+        self.claims.root(root, &key);
         self.live.insert(key, live);
         Ok(())
     }
@@ -299,20 +255,19 @@ impl Jobs {
     pub(super) fn reap(&mut self, now: Duration) {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) => {
-                    let pid = pid.as_raw_nonzero().get();
-                    if let Some(key) = self.claims.reaped(pid)
-                        && let Some(live) = self.live.get_mut(&key)
-                        && live.root == pid
-                        && live.exit.is_none()
-                    {
-                        live.exit = Some((how(status), now));
-                    }
-                }
+                Ok(Some((pid, status))) => self.reaped(pid, status, now),
                 Ok(None) => return self.children = true,
                 Err(Errno::INTR) => {}
                 Err(_) => return self.children = false,
             }
+        }
+    }
+
+    fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
+        if let Some(key) = self.claims.reaped(pid.as_raw_nonzero().get())
+            && let Some(live) = self.live.get_mut(&key)
+        {
+            live.exit.get_or_insert((how(status), now));
         }
     }
 
@@ -358,7 +313,7 @@ impl Jobs {
             let patience = killing.step(&owned, now);
             let gone = owned.is_empty() && live.exit.is_some();
             if gone || !patience {
-                self.end(key, owned, now);
+                self.end(key, &owned, now);
             }
             return;
         }
@@ -369,7 +324,7 @@ impl Jobs {
         let Some(live) = self.live.get_mut(key) else { return };
         let since = live.exit.as_ref().map_or(now, |(_, at)| *at);
         if left.is_empty() || (live.told.is_none() && now >= since + PARTING) {
-            self.end(key, left, now);
+            self.end(key, &left, now);
         }
     }
 
@@ -383,7 +338,7 @@ impl Jobs {
     }
 
     /// Tells how a job ended; it stays as long as something of it runs.
-    fn end(&mut self, key: &str, left: Vec<i32>, now: Duration) {
+    fn end(&mut self, key: &str, left: &[i32], now: Duration) {
         let Some(live) = self.live.get_mut(key) else { return };
         let killed = live.killing.is_some();
         if live.told.is_none() {
@@ -488,84 +443,6 @@ impl Jobs {
     }
 }
 
-/// Which way a descriptor is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    From,
-    To,
-}
-
-impl Live {
-    pub(super) fn group(&self) -> i32 {
-        self.root
-    }
-
-    /// The limit on its time.
-    fn wall(&self) -> Option<Duration> {
-        if self.job.background {
-            self.job.limits.wall
-        } else {
-            Some(self.job.limits.wall.map_or(BACKSTOP, |wall| wall.min(BACKSTOP)))
-        }
-    }
-
-    fn enforce(&mut self, now: Duration) {
-        if self.exit.is_some() || self.killing.is_some() {
-            return;
-        }
-        let why = if let Some(wall) = self.wall().filter(|wall| now >= self.started + *wall) {
-            Why::Wall(wall)
-        } else if let Some(idle) = self.job.limits.idle.filter(|idle| now >= self.wrote + *idle) {
-            Why::Idle(idle)
-        } else {
-            return;
-        };
-        self.killing = Some(Killing::new(why, now));
-    }
-
-    fn due(&self) -> Option<Duration> {
-        if let Some(killing) = &self.killing {
-            return Some(killing.due());
-        }
-        if let Some((_, at)) = &self.exit {
-            // What was left behind ends as a child of this process, which is signalled.
-            return self.told.is_none().then_some(*at + PARTING_LOOK);
-        }
-        let wall = self.wall().map(|wall| self.started + wall);
-        let idle = self.job.limits.idle.map(|idle| self.wrote + idle);
-        wall.into_iter().chain(idle).min()
-    }
-
-    fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
-        let before = self.output.total();
-        self.drain(buffer);
-        if self.output.total() > before {
-            self.wrote = now;
-        }
-        self.flush_input();
-    }
-
-    /// Reads what is in the pipe, without waiting for its end.
-    fn drain(&mut self, buffer: &mut [u8]) {
-        for _ in 0..PIECES {
-            let Some(pipe) = &self.pipe else { return };
-            match rustix::io::read(pipe, &mut *buffer) {
-                Ok(0) => self.pipe = None,
-                Ok(length) => self.output.push(&buffer[..length]),
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(_) => self.pipe = None,
-            }
-        }
-    }
-
-    fn flush_input(&mut self) {
-        if self.input.as_mut().is_some_and(|input| input.flush() == Open::No) {
-            self.input = None;
-        }
-    }
-}
-
 fn news(job: &Job, ended: &Ended) -> Said {
     let says = Says::News {
         key: job.key.clone(),
@@ -575,62 +452,65 @@ fn news(job: &Job, ended: &Ended) -> Said {
     Said::News(job.session.clone(), says)
 }
 
-fn how(status: WaitStatus) -> How {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => How::Code(code),
-        (None, Some(signal)) => How::Signal(signal),
-        (None, None) => How::Signal(0),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keeper::{BACKSTOP, Limits, Program};
 
-fn reason(job: &Job, error: &io::Error) -> String {
-    if job.directory.is_dir() {
-        error.to_string()
-    } else {
-        format!("the directory {} is not there", job.directory.display())
-    }
-}
+    /// Later than any process of this machine has started, so that none can be taken for the job's.
+    const START: Duration = Duration::from_secs(1 << 40);
 
-/// Starts the process of a job: its number, its output, its input.
-#[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
-fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
-    use rustix::pipe::{PipeFlags, pipe_with};
-    let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&output, true)?;
-    let mut command = match &job.program {
-        Program::Line(line) => {
-            let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(line);
-            command
+    fn jobs(background: bool) -> (tempfile::TempDir, Jobs, Pid) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut jobs = Jobs::new("test".to_owned(), Spool::open(directory.path()).unwrap());
+        let job = Job {
+            key: "job".to_owned(),
+            session: "session".to_owned(),
+            program: Program::Line("exec sleep 1000".to_owned()),
+            directory: "/".into(),
+            environment: Vec::new(),
+            limits: Limits { wall: Some(10 * BACKSTOP), idle: None, output: None },
+            input: false,
+            background,
+        };
+        jobs.start(&job, START).unwrap();
+        jobs.await_end("job", (1, 1));
+        let root = Pid::from_raw(jobs.live["job"].root).unwrap();
+        (directory, jobs, root)
+    }
+
+    /// Lets the job end after it was signalled. The children of other tests are left alone.
+    fn ended(jobs: &mut Jobs, root: Pid, now: Duration) -> Ended {
+        let (_, status) =
+            rustix::process::waitpid(Some(root), WaitOptions::empty()).unwrap().unwrap();
+        jobs.reaped(root, status, now);
+        jobs.children = false;
+        jobs.advance(now);
+        match jobs.said().remove(0) {
+            Said::Answer((1, 1), Says::Ended(ended)) => *ended,
+            _ => panic!("the end is not told"),
         }
-        Program::Arguments(arguments) => {
-            let (program, rest) = arguments
-                .split_first()
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program given"))?;
-            let mut command = Command::new(program);
-            command.args(rest);
-            command
-        }
-    };
-    // No hook before the exec: it would cost the fast way to spawn.
-    command
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
-        .env(KEEPER_MARK, keeper)
-        .env(JOB_MARK, &job.key)
-        .current_dir(&job.directory)
-        .process_group(0)
-        .stdout(end.try_clone()?)
-        .stderr(end);
-    let input = if job.input {
-        let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&input, true)?;
-        command.stdin(end);
-        Some(Input::new(input))
-    } else {
-        command.stdin(Stdio::null());
-        None
-    };
-    let child = command.spawn()?;
-    Ok((i32::try_from(child.id()).unwrap_or(0), output, input))
+    }
+
+    #[test]
+    fn the_backstop_ends_a_job_in_the_foreground_after_half_an_hour_whatever_was_asked_for() {
+        let (_directory, mut jobs, root) = jobs(false);
+        assert_eq!(jobs.due(), Some(START + BACKSTOP));
+        jobs.advance(START + BACKSTOP - Duration::from_millis(1));
+        assert!(jobs.live["job"].killing.is_none() && jobs.said().is_empty());
+        jobs.advance(START + BACKSTOP);
+        let ended = ended(&mut jobs, root, START + BACKSTOP + Duration::from_millis(10));
+        assert_eq!(ended.how, How::Killed(Why::Wall(BACKSTOP)));
+        assert!(jobs.is_idle());
+    }
+
+    #[test]
+    fn a_job_in_the_background_has_the_limit_it_asked_for() {
+        let (_directory, mut jobs, root) = jobs(true);
+        jobs.advance(START + 2 * BACKSTOP);
+        assert!(jobs.live["job"].killing.is_none());
+        jobs.advance(START + 10 * BACKSTOP);
+        let ended = ended(&mut jobs, root, START + 10 * BACKSTOP);
+        assert_eq!(ended.how, How::Killed(Why::Wall(10 * BACKSTOP)));
+    }
 }

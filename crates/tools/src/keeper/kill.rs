@@ -6,9 +6,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::JOB_MARK;
+use super::brand::brand_of;
 use super::descendants::{Process, Snapshot, mark, own_pid, signal};
 use super::ending::Why;
-use super::jobs::Live;
+use super::live::Live;
 
 /// How long a process may take to end by itself after SIGTERM.
 const POLITENESS: Duration = Duration::from_millis(250);
@@ -109,9 +110,15 @@ impl Claims {
     }
 }
 
-/// Whose an adopted process is: by its group, by its mark, or because it can be nobody else's.
+/// Whose an adopted process is: by its group, by its brand, by its mark, or because it can be
+/// nobody else's.
 fn owner(process: &Process, live: &BTreeMap<String, Live>) -> Option<String> {
     if let Some((key, _)) = live.iter().find(|(_, live)| live.group() == process.group) {
+        return Some(key.clone());
+    }
+    if let Some(brand) = brand_of(process.pid)
+        && let Some((key, _)) = live.iter().find(|(_, live)| live.brand == Some(brand))
+    {
         return Some(key.clone());
     }
     if let Some(key) = mark(process.pid, JOB_MARK).filter(|key| live.contains_key(key)) {

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 
 use super::KEEPER_MARK;
 use super::descendants::{Process, Snapshot, mark, numbers, signal};
+use super::launch::connect;
 use super::spool::Record;
 
 /// How long the directory of a dead keeper is kept for whoever resumes its work.
@@ -18,8 +19,23 @@ const UNBORN: Duration = Duration::from_secs(60 * 60);
 /// How far the start of a process may be from the time that its keeper wrote down.
 const NEAR_MILLIS: u64 = 200;
 
+/// How often, and how many times, it is looked again after a keeper that is dying.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 100;
+
 /// Looks after all that is in a spool, except one keeper's.
 pub(super) fn sweep(spool: &Path, own: &str) {
+    for _ in 0..LOOKS {
+        if sweep_once(spool, own) {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// True when nothing is left to do.
+fn sweep_once(spool: &Path, own: &str) -> bool {
+    let mut done = true;
     for entry in fs::read_dir(spool).into_iter().flatten().flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
         // Nothing else lives here, and nothing else is touched.
@@ -31,11 +47,15 @@ pub(super) fn sweep(spool: &Path, own: &str) {
         let older_than = |limit: Duration| i128::from(age) > limit.as_millis().cast_signed();
         let gone = match Record::read(&entry.path()) {
             Ok(record) => match record.keeper.liveness() {
-                Liveness::Alive | Liveness::Stopped => continue,
+                Liveness::Alive | Liveness::Stopped => {
+                    // One that takes no connection is on its way out.
+                    done &= connect(&entry.path()).is_ok();
+                    continue;
+                }
                 Liveness::OutOfSight => older_than(KEPT),
                 Liveness::Dead => {
                     if record.over.len() < record.starting.len() {
-                        kill_leftovers(&name, &record);
+                        done &= kill_leftovers(&name, &record);
                     }
                     older_than(KEPT)
                 }
@@ -46,6 +66,7 @@ pub(super) fn sweep(spool: &Path, own: &str) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+    done
 }
 
 /// Kills what a dead keeper left. True when nothing was there any more.

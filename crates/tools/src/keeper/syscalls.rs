@@ -1,9 +1,11 @@
 //! System calls that have no safe face.
-#![allow(unsafe_code, reason = "fork and signal descriptors have no safe face")]
+#![allow(unsafe_code, reason = "fork and signal handlers have no safe face")]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
+use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
 
 /// Which side of a fork this is.
@@ -22,19 +24,36 @@ pub(super) fn fork() -> io::Result<Side> {
     }
 }
 
-/// A descriptor that can be read when a child changed its state.
-pub(super) fn child_signals() -> io::Result<OwnedFd> {
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigemptyset` initialises the set, and the others read it only after that.
+/// The end of the pipe that the handler writes to.
+static CHILD_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn child_changed(_signal: libc::c_int) {
+    // SAFETY: `write` may be called in a handler, one byte is valid, and the pipe is never closed.
+    // The interrupted code may look at `errno`, which is kept.
     unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
-        if libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) != 0 {
+        let errno = *libc::__errno_location();
+        libc::write(CHILD_PIPE.load(Ordering::Relaxed), [0_u8].as_ptr().cast(), 1);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// A descriptor that can be read when a child has ended.
+///
+/// A handler and a pipe, because a signal descriptor wants the signal blocked, and children would
+/// inherit that: a shell that waits for SIGCHLD would wait for ever.
+pub(super) fn child_signals() -> io::Result<OwnedFd> {
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (signals, end) = rustix::pipe::pipe_with(flags)?;
+    CHILD_PIPE.store(end.into_raw_fd(), Ordering::Relaxed);
+    let handler: extern "C" fn(libc::c_int) = child_changed;
+    // SAFETY: a zeroed `sigaction` has an empty mask, and the handler does only what handlers may.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
+        if libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
         }
-        match libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
-            -1 => Err(io::Error::last_os_error()),
-            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
-        }
     }
+    Ok(signals)
 }

@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::ending::Why;
-use super::jobs::{Direction, Jobs, Said};
+use super::jobs::{Jobs, Said};
+use super::live::Direction;
 use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
 use super::spool::Spool;
 use super::syscalls::child_signals;
@@ -135,8 +136,8 @@ impl Worker {
         let ready: Vec<bool> = descriptors.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(descriptors);
         if ready[0] {
-            // Signals of one kind are one signal, whatever their number.
-            let _ = rustix::io::read(&self.signals, &mut [0_u8; 512][..]);
+            // How many there were does not matter: all that ended are reaped.
+            let _ = rustix::io::read(&self.signals, &mut [0_u8; 4096][..]);
         }
         let heard: Vec<u64> = (self.connections.keys().zip(&ready[2..]))
             .filter_map(|(id, ready)| ready.then_some(*id))
@@ -203,18 +204,16 @@ impl Worker {
             }
             Asks::Start { job } => {
                 self.join(id, job.session.clone());
-                let key = job.key.clone();
-                match self.jobs.start(*job, now) {
+                match self.jobs.start(&job, now) {
                     Err(words) => Says::Refused(words),
-                    Ok(()) => self.standing(&key, now),
+                    Ok(()) => self.standing(&job.key, now),
                 }
             }
             Asks::Run { job } => {
                 self.join(id, job.session.clone());
-                let key = job.key.clone();
-                match self.jobs.start(*job, now) {
+                match self.jobs.start(&job, now) {
                     Err(words) => Says::Refused(words),
-                    Ok(()) => return self.jobs.await_end(&key, waiter),
+                    Ok(()) => return self.jobs.await_end(&job.key, waiter),
                 }
             }
             Asks::Await { key } => return self.jobs.await_end(&key, waiter),

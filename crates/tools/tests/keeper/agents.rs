@@ -1,0 +1,202 @@
+//! Agents and keepers that are killed.
+
+use std::time::Duration;
+
+use mainstay_tools::keeper::{Attached, Collected, How, Why};
+
+use crate::scene::{Scene, children, in_time, job, kill, mark, parent, running, until, worker};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn keeper_name(agent: &mut mainstay_testkit::process::Running) -> String {
+    let line = agent.line_with("keeper ", PATIENCE);
+    line.strip_prefix("keeper ").unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_killed_agents_command_is_collected_by_the_next_and_ran_once() {
+    let scene = Scene::new();
+    let file = scene.directory.path().join("ran");
+    let command = format!(
+        "echo x >> {0}; while [ ! -e {0}.go ]; do sleep 0.01; done; exit 6",
+        file.display()
+    );
+    let mut agent = scene.agent(Duration::from_secs(30), "call", &command);
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || file.exists()).await;
+    agent.kill_and_wait();
+
+    let Attached::Alive(jobs) = scene.keeper.attach(&name, "session").await else {
+        panic!("the keeper is gone");
+    };
+    assert_eq!((jobs.len(), jobs[0].key.as_str()), (1, "call"));
+    assert!(jobs[0].ended.is_none());
+    std::fs::write(file.with_extension("go"), "").unwrap();
+    assert_eq!(in_time(scene.keeper.ended("call")).await.unwrap().how, How::Code(6));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
+    // It is this agent's keeper now.
+    assert_eq!(scene.keeper.name().await.unwrap(), name);
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_command_that_ended_while_no_agent_ran_is_collected() {
+    let scene = Scene::new();
+    let mark = mark();
+    // Something else runs, so that the keeper stays.
+    let mut agent =
+        scene.agent(PATIENCE, "call", &format!("setsid sleep {mark} & echo out; exit 3"));
+    let name = keeper_name(&mut agent);
+    agent.line_with("ended", PATIENCE);
+    agent.kill_and_wait();
+    let Attached::Alive(_) = scene.keeper.attach(&name, "session").await else {
+        panic!("the keeper is gone");
+    };
+    let ended = in_time(scene.keeper.ended("call")).await.unwrap();
+    assert_eq!((ended.how, ended.output.text().as_str()), (How::Code(3), "out\n"));
+    scene.keeper.leave().await;
+    assert!(running(&mark).is_empty());
+}
+
+#[tokio::test]
+async fn after_its_grace_a_keeper_kills_everything_and_its_spool_tells() {
+    let scene = Scene::new();
+    let mark = mark();
+    let command = format!("(setsid sleep {mark} &); echo out; sleep {mark}");
+    let mut agent = scene.agent(Duration::from_millis(300), "call", &command);
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || running(&mark).len() == 2).await;
+    let worker = worker(&scene, &name);
+    assert_eq!(scene.keeper.collect(&name, "call"), Collected::Running);
+    agent.kill_and_wait();
+    until("everything is killed", PATIENCE, || running(&mark).is_empty()).await;
+    until("the keeper is gone", PATIENCE, || parent(worker).is_none()).await;
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
+    let Collected::Ended(ended) = scene.keeper.collect(&name, "call") else {
+        panic!("the spool does not tell");
+    };
+    assert_eq!(ended.how, How::Killed(Why::AgentGone));
+    assert_eq!(ended.output.text(), "out\n");
+    assert_eq!(scene.keeper.collect(&name, "another"), Collected::NeverStarted);
+}
+
+#[tokio::test]
+async fn a_killed_keeper_leaves_nothing_and_its_job_in_doubt() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mark = mark();
+    let job = job("call", &format!("(env -i setsid sleep {mark} &); trap '' TERM; sleep {mark}"));
+    let run = scene.keeper.run(&name, &job);
+    let killed = async {
+        until("the command runs", PATIENCE, || running(&mark).len() == 2).await;
+        kill(worker(&scene, &name));
+    };
+    let (lost, ()) = in_time(async { tokio::join!(run, killed) }).await;
+    assert!(lost.is_err());
+    until("nothing is left", PATIENCE, || running(&mark).is_empty()).await;
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
+    assert!(matches!(scene.keeper.collect(&name, "call"), Collected::InDoubt(_)));
+    assert_eq!(scene.keeper.collect(&name, "another"), Collected::NeverStarted);
+    assert!(matches!(scene.keeper.collect("nobody", "call"), Collected::InDoubt(_)));
+    // A new one takes its place, and refuses what was planned for the old one.
+    assert_ne!(scene.keeper.name().await.unwrap(), name);
+    assert!(scene.keeper.run(&name, &crate::scene::job("next", "true")).await.is_err());
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn what_a_keeper_left_that_was_killed_with_its_guard_is_swept() {
+    let scene = Scene::new();
+    let mark = mark();
+    let command = format!("(setsid sleep {mark} &); sleep {mark}");
+    let mut agent = scene.agent(PATIENCE, "call", &command);
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || running(&mark).len() == 2).await;
+    let worker = worker(&scene, &name);
+    agent.stop();
+    kill(parent(worker).unwrap().0);
+    kill(worker);
+    agent.kill_and_wait();
+    assert_eq!(running(&mark).len(), 2);
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
+    assert!(running(&mark).is_empty());
+    assert!(matches!(scene.keeper.collect(&name, "call"), Collected::InDoubt(_)));
+}
+
+#[tokio::test]
+async fn whoever_starts_a_keeper_sweeps_too() {
+    let scene = Scene::new();
+    let mark = mark();
+    let mut agent = scene.agent(PATIENCE, "call", &format!("sleep {mark}"));
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || running(&mark).len() == 1).await;
+    let worker = worker(&scene, &name);
+    agent.stop();
+    kill(parent(worker).unwrap().0);
+    kill(worker);
+    agent.kill_and_wait();
+    scene.keeper.name().await.unwrap();
+    until("the leftover is killed", PATIENCE, || running(&mark).is_empty()).await;
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_notice_reaches_the_agent_that_comes_after() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mut endings = scene.keeper.endings();
+    let mut background = job("server", "sleep 0.2; exit 9");
+    background.background = true;
+    scene.keeper.start(&name, &background).await.unwrap();
+    let first = in_time(endings.recv()).await.unwrap();
+    assert_eq!((first.key.as_str(), first.ended.how), ("server", How::Code(9)));
+
+    let another = scene.another();
+    let mut again = another.endings();
+    let Attached::Alive(jobs) = another.attach(&name, "session").await else {
+        panic!("the keeper is gone");
+    };
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(in_time(again.recv()).await.unwrap().key, "server");
+    // One of two agents leaves: the session goes on.
+    let mark = mark();
+    let mut other = job("other", &format!("sleep {mark}"));
+    other.background = true;
+    another.start(&name, &other).await.unwrap();
+    until("it runs", PATIENCE, || running(&mark).len() == 1).await;
+    scene.keeper.leave().await;
+    assert_eq!(running(&mark).len(), 1);
+    another.leave().await;
+    assert!(running(&mark).is_empty());
+}
+
+#[tokio::test]
+async fn a_keeper_whose_agent_is_gone_and_that_has_nothing_to_do_goes() {
+    let scene = Scene::new();
+    let mut agent = scene.agent(Duration::from_secs(300), "call", "exit 1");
+    let name = keeper_name(&mut agent);
+    agent.line_with("ended", PATIENCE);
+    let worker = worker(&scene, &name);
+    assert!(children(worker).is_empty());
+    agent.kill_and_wait();
+    until("the keeper is gone", PATIENCE, || parent(worker).is_none()).await;
+    // The agent may not have written down what it heard.
+    assert!(matches!(scene.keeper.collect(&name, "call"), Collected::Ended(_)));
+}
+
+#[tokio::test]
+async fn stopping_a_session_leaves_the_others_alone() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let (one, other) = (mark(), mark());
+    for (session, mark) in [("one", &one), ("other", &other)] {
+        let mut job = job(mark, &format!("(setsid sleep {mark} &); sleep {mark}"));
+        (job.session, job.background) = (session.to_owned(), true);
+        scene.keeper.start(&name, &job).await.unwrap();
+    }
+    until("both run", PATIENCE, || running(&one).len() + running(&other).len() == 4).await;
+    scene.keeper.stop_session("one").await;
+    assert_eq!((running(&one).len(), running(&other).len()), (0, 2));
+    scene.keeper.leave().await;
+    assert!(running(&other).is_empty());
+}

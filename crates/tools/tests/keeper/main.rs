@@ -1,0 +1,15 @@
+//! The keeper and its tools with real processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "tests: a panic is their error, and they stand outside the product's seams"
+)]
+
+mod agents;
+mod ends;
+mod escapes;
+mod outputs;
+mod process;
+mod scene;
+mod shell;

@@ -1,0 +1,81 @@
+//! What a job writes arrives, and what is written to it.
+
+use crate::scene::{Scene, in_time, job};
+
+#[tokio::test]
+async fn a_long_output_has_head_and_tail_and_is_whole_in_the_spool() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let ended = scene.keeper.run(&name, &job("long", "seq 1 100000")).await.unwrap();
+    let expected: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(ended.output.total, expected.len() as u64);
+    let text = ended.output.text();
+    assert!(text.starts_with("1\n2\n") && text.ends_with("99999\n100000\n"));
+    assert!(text.len() < 40_000 && text.contains(" bytes …]"));
+    assert_eq!(ended.output.whole(), expected.as_bytes());
+    let mut read = Vec::new();
+    while read.len() < expected.len() {
+        let (from, bytes, total) =
+            scene.keeper.read("long", read.len() as u64, 50_000).await.unwrap();
+        assert_eq!((from, total), (read.len() as u64, expected.len() as u64));
+        read.extend(bytes);
+    }
+    assert_eq!(read, expected.as_bytes());
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn an_output_beyond_its_cap_is_cut_in_the_middle() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mut job = job("huge", "head -c 3000000 /dev/zero; echo end");
+    job.limits.output = Some(100_000);
+    let ended = in_time(scene.keeper.run(&name, &job)).await.unwrap();
+    assert_eq!((ended.output.total, ended.output.kept), (3_000_004, 100_000));
+    let whole = ended.output.whole();
+    assert!(whole.ends_with(b"end\n") && whole.len() < 150_000);
+    assert!(String::from_utf8_lossy(&whole).contains("bytes were not kept"));
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn characters_split_between_writes_stay_whole() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    // The euro sign in three writes, an emoji in two.
+    let command =
+        r"for b in '\342' '\202' '\254' '\360\237' '\230\200\n'; do printf $b; sleep 0.02; done";
+    let ended = scene.keeper.run(&name, &job("split", command)).await.unwrap();
+    assert_eq!(ended.output.text(), "€😀\n");
+    let bytes = scene.keeper.run(&name, &job("bytes", r"printf '\000\377\n'")).await.unwrap();
+    assert_eq!(bytes.output.head, b"\x00\xff\n");
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn input_can_be_written_and_closed() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mut job = job("cat", "cat; echo done");
+    (job.input, job.background) = (true, true);
+    scene.keeper.start(&name, &job).await.unwrap();
+    // More than a pipe holds, so that the keeper has to wait for its reader.
+    let text = "0123456789abcdef".repeat(20_000);
+    scene.keeper.write("cat", text.as_bytes()).await.unwrap();
+    scene.keeper.close_input("cat").await.unwrap();
+    let ended = in_time(scene.keeper.watch("cat")).await.unwrap();
+    assert_eq!(ended.output.whole(), format!("{text}done\n").as_bytes());
+    assert!(scene.keeper.write("cat", b"x").await.is_err());
+    assert!(scene.keeper.write("nobody", b"x").await.is_err());
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_job_without_input_reads_nothing_and_has_no_terminal() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let command = "cat; (exec </dev/tty) 2>/dev/null && echo terminal || echo none";
+    let ended = in_time(scene.keeper.run(&name, &job("a", command))).await.unwrap();
+    assert_eq!(ended.output.text(), "none\n");
+    scene.keeper.leave().await;
+}
