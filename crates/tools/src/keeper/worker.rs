@@ -39,6 +39,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
         accepted: 0,
         opened,
         orphaned: HashMap::new(),
+        abandoned: false,
     };
     worker.work()
 }
@@ -55,6 +56,8 @@ struct Worker {
     connections: BTreeMap<u64, Connection>,
     accepted: u64,
     opened: Duration,
+    /// Whether an agent ever went without a word.
+    abandoned: bool,
     /// Sessions whose agent went without a word, and when.
     orphaned: HashMap<String, Duration>,
 }
@@ -67,6 +70,8 @@ struct Connection {
     sessions: BTreeSet<String>,
     /// The number of its request to leave.
     leaving: Option<u64>,
+    /// Whether it has left.
+    left: bool,
     /// Requests to stop a session that wait until it is empty.
     stopping: Vec<(u64, String)>,
     closed: bool,
@@ -91,8 +96,9 @@ impl Worker {
             self.wait(now)?;
         }
         self.jobs.spool().close();
-        // Agents that left have what they wanted; one that died may be followed by another.
-        if self.orphaned.is_empty() {
+        // Agents that left have what they wanted. One that died may be followed by another, which
+        // must find out that a command it knows of was never started.
+        if !self.abandoned {
             self.jobs.spool().remove();
         }
         Ok(())
@@ -165,6 +171,7 @@ impl Worker {
                 outgoing: Vec::new(),
                 sessions: BTreeSet::new(),
                 leaving: None,
+                left: false,
                 stopping: Vec::new(),
                 closed: false,
             };
@@ -297,6 +304,7 @@ impl Worker {
                 && connection.leaving == Some(number)
             {
                 connection.leaving = None;
+                connection.left = true;
                 connection.sessions.clear();
             }
         }
@@ -337,6 +345,7 @@ impl Worker {
         for id in closed {
             self.jobs.forget(id);
             let Some(connection) = self.connections.remove(&id) else { continue };
+            self.abandoned |= !connection.left;
             for session in connection.sessions {
                 if !self.is_shared(id, &session) {
                     self.orphaned.entry(session).or_insert(now);
