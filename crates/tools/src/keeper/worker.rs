@@ -39,6 +39,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
         accepted: 0,
         opened,
         orphaned: HashMap::new(),
+        abandoned: false,
     };
     worker.work()
 }
@@ -57,6 +58,9 @@ struct Worker {
     opened: Duration,
     /// Sessions whose agent went without a word, and when.
     orphaned: HashMap<String, Duration>,
+    /// Whether an agent went without a word: another may ask what became of its work, also if the
+    /// answer is that nothing was started.
+    abandoned: bool,
 }
 
 /// An agent.
@@ -67,6 +71,8 @@ struct Connection {
     sessions: BTreeSet<String>,
     /// The number of its request to leave.
     leaving: Option<u64>,
+    /// Whether it has left and asked for nothing since.
+    left: bool,
     /// Requests to stop a session that wait until it is empty.
     stopping: Vec<(u64, String)>,
     closed: bool,
@@ -91,8 +97,8 @@ impl Worker {
             self.wait(now)?;
         }
         self.jobs.spool().close();
-        // Agents that left have what they wanted; one that died may be followed by another.
-        if self.orphaned.is_empty() {
+        // Agents that left have what they wanted.
+        if !self.abandoned {
             self.jobs.spool().remove();
         }
         Ok(())
@@ -165,6 +171,7 @@ impl Worker {
                 outgoing: Vec::new(),
                 sessions: BTreeSet::new(),
                 leaving: None,
+                left: false,
                 stopping: Vec::new(),
                 closed: false,
             };
@@ -243,6 +250,7 @@ impl Worker {
     fn join(&mut self, id: u64, session: String) {
         self.orphaned.remove(&session);
         if let Some(connection) = self.connections.get_mut(&id) {
+            connection.left = false;
             connection.sessions.insert(session);
         }
     }
@@ -297,6 +305,7 @@ impl Worker {
                 && connection.leaving == Some(number)
             {
                 connection.leaving = None;
+                connection.left = true;
                 connection.sessions.clear();
             }
         }
@@ -337,6 +346,7 @@ impl Worker {
         for id in closed {
             self.jobs.forget(id);
             let Some(connection) = self.connections.remove(&id) else { continue };
+            self.abandoned |= !connection.left;
             for session in connection.sessions {
                 if !self.is_shared(id, &session) {
                     self.orphaned.entry(session).or_insert(now);
