@@ -12,7 +12,7 @@ use serde_json::Value;
 
 pub use registry::{KnownProcess, ProcessState, Processes};
 
-use crate::keeper::{Collected, Ended, KeeperError, Status};
+use crate::keeper::{Attached, Collected, Ended, KeeperError, Status};
 use crate::outcome::Piece;
 use crate::shell::{self, Found, Stands};
 use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
@@ -164,6 +164,7 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
         Verb::Read => read(call, name()?, arguments.offset.unwrap_or(0)).await,
         Verb::Write => {
             let name = name()?;
+            reach(call, name).await?;
             let written = match &arguments.text {
                 Some(text) => keeper.write(name, text.as_bytes()).await,
                 None => keeper.close_input(name).await,
@@ -182,12 +183,14 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
                     .min(LONGEST_WAIT),
             };
             let name = name()?;
+            reach(call, name).await?;
             // Whether it ended or the time is over, how it stands tells; a gone keeper too.
             let _ = tokio::time::timeout(limit, keeper.watch(name)).await;
             poll(call, name).await
         }
         Verb::Stop => {
             let name = name()?;
+            reach(call, name).await?;
             match keeper.stop(name).await {
                 Ok(()) | Err(KeeperError::Unknown(_)) => poll(call, name).await,
                 Err(error) => Err(Outcome::failed(error.to_string())),
@@ -238,17 +241,22 @@ enum View {
 
 async fn view(call: Invocation<'_>, name: &str) -> Result<View, KeeperError> {
     let workplace = call.workplace;
-    match workplace.keeper.poll(name).await {
-        Ok(status) => {
-            if let Some(ended) = &status.ended {
-                workplace.processes.ended(name, ended);
-            }
-            return Ok(View::Live(Box::new(status)));
-        }
-        Err(KeeperError::Unknown(_) | KeeperError::Lost) => {}
-        Err(error) => return Err(error),
+    let known = workplace.processes.get(name);
+    let mut status = poll_keeper(call, name).await?;
+    if status.is_none()
+        && let Some(known) = known.as_ref().filter(|known| known.state == ProcessState::Running)
+        // A former agent's keeper may have it still.
+        && let Attached::Alive(_) = workplace.keeper.attach(&known.keeper, call.session).await
+    {
+        status = poll_keeper(call, name).await?;
     }
-    let Some(known) = workplace.processes.get(name) else { return Ok(View::Unknown) };
+    if let Some(status) = status {
+        if let Some(ended) = &status.ended {
+            workplace.processes.ended(name, ended);
+        }
+        return Ok(View::Live(Box::new(status)));
+    }
+    let Some(known) = known else { return Ok(View::Unknown) };
     if let Collected::Ended(ended) = workplace.keeper.collect(&known.keeper, name) {
         workplace.processes.ended(name, &ended);
         return Ok(View::Past(Box::new(ended)));
@@ -257,6 +265,24 @@ async fn view(call: Invocation<'_>, name: &str) -> Result<View, KeeperError> {
         ProcessState::Ended(how) | ProcessState::Acknowledged(how) => format!("ended, {how}"),
         ProcessState::Running => "gone with its keeper; how it ended is not known".to_owned(),
     }))
+}
+
+/// Makes sure that the keeper of a process, if it lives, can be asked.
+async fn reach(call: Invocation<'_>, name: &str) -> Result<(), Outcome> {
+    match view(call, name).await {
+        Ok(View::Unknown) => Err(unknown(name)),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Outcome::failed(error.to_string())),
+    }
+}
+
+/// How a process stands, if a keeper that this agent is attached to knows it.
+async fn poll_keeper(call: Invocation<'_>, name: &str) -> Result<Option<Status>, KeeperError> {
+    match call.workplace.keeper.poll(name).await {
+        Ok(status) => Ok(Some(status)),
+        Err(KeeperError::Unknown(_) | KeeperError::Lost) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn list(call: Invocation<'_>) -> Outcome {
@@ -336,6 +362,7 @@ fn unknown(name: &str) -> Outcome {
 }
 
 async fn read(call: Invocation<'_>, name: &str, offset: u64) -> Result<Outcome, Outcome> {
+    reach(call, name).await?;
     let (from, bytes, total) = match call.workplace.keeper.read(name, offset, PAGE).await {
         Ok(part) => part,
         Err(KeeperError::Unknown(_) | KeeperError::Lost) => match view(call, name).await {

@@ -17,8 +17,10 @@ use super::kill::kill_all_below;
 use super::syscalls::{Side, fork};
 use super::worker;
 
-/// How often the guard kills what is left; a process may fork while it is looked for.
+/// How often the guard kills what is left; a process may fork while it is looked for. One that hangs
+/// in the kernel is looked for less and less often.
 const LOOK: Duration = Duration::from_millis(2);
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// Runs a keeper until it has nothing to do any more.
 ///
@@ -76,12 +78,14 @@ fn wait_for(worker: Pid) {
 
 /// Kills everything that fell to the guard, until there is nothing.
 fn kill_the_rest() {
+    let mut pause = LOOK;
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) => {
                 kill_all_below(own_pid());
-                std::thread::sleep(LOOK);
+                std::thread::sleep(pause);
+                pause = (pause + pause / 4).min(SELDOM);
             }
             Err(_) => return,
         }

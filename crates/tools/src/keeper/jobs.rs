@@ -1,5 +1,7 @@
 //! The jobs of a keeper: started once, watched, ended. Time comes in from outside.
 
+mod retention;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -40,17 +42,22 @@ pub(super) struct Jobs {
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
     claims: Claims,
-    brands: Brands,
+    /// Absent only where other threads start processes too, which would be branded with ours.
+    brands: Option<Brands>,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
     children: bool,
-    /// When to look again for processes that belong to no job.
-    strays: Option<Duration>,
+    /// Since when there are processes that belong to no job, and when to look for them again.
+    strays: Option<(Duration, Duration)>,
+    /// How long the log may become.
+    long_log: u64,
 }
 
 /// A job of which nothing runs. How it ended is in the log.
 struct Past {
+    /// Counts them, in the order in which they ended.
+    number: u64,
     session: String,
     command: String,
     background: bool,
@@ -67,7 +74,7 @@ enum Kept {
 impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> Self {
         Self {
-            brands: Brands::new(&name),
+            brands: Some(Brands::new(&name)),
             name,
             spool,
             live: BTreeMap::new(),
@@ -77,6 +84,7 @@ impl Jobs {
             buffer: vec![0; PIECE],
             children: false,
             strays: None,
+            long_log: retention::LONG_LOG,
         }
     }
 
@@ -109,7 +117,7 @@ impl Jobs {
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
-        let brand = self.brands.next();
+        let brand = self.brands.as_mut().and_then(Brands::next);
         let live = match Live::start(&self.name, job, output, brand, now) {
             Ok(live) => live,
             Err(reason) => {
@@ -290,12 +298,20 @@ impl Jobs {
             }
             self.step(&key, now);
         }
-        self.strays = None;
-        if self.live.is_empty() && self.children {
-            // Nobody owns them, so nobody can ask for them.
-            super::kill::kill_all_below(super::descendants::own_pid());
-            self.strays = Some(now + PARTING_LOOK);
+        self.end_strays(now);
+    }
+
+    /// Kills what belongs to no job: nobody can ask for it.
+    fn end_strays(&mut self, now: Duration) {
+        if !self.live.is_empty() || !self.children {
+            self.strays = None;
+            return;
         }
+        super::kill::kill_all_below(super::descendants::own_pid());
+        let since = self.strays.map_or(now, |(since, _)| since);
+        // Less and less often: one that does not die hangs in the kernel.
+        let pause = now.saturating_sub(since).clamp(PARTING_LOOK, Duration::from_secs(1));
+        self.strays = Some((since, now + pause));
     }
 
     /// Moves one job on: kills it further, or notices that it ended.
@@ -408,6 +424,7 @@ impl Jobs {
 
     fn remember(&mut self, job: &Job, pid: i32, place: io::Result<Place>, ended: Ended) {
         let past = Past {
+            number: self.past.len() as u64,
             session: job.session.clone(),
             command: if job.background { job.program.line() } else { String::new() },
             background: job.background,
@@ -415,6 +432,7 @@ impl Jobs {
             ended: place.map_or_else(|_| Kept::Held(Box::new(ended)), Kept::Logged),
         };
         self.past.insert(job.key.clone(), past);
+        self.trim();
     }
 
     fn answer_stoppers(&mut self, stoppers: Vec<Waiter>) {
@@ -439,7 +457,8 @@ impl Jobs {
 
     /// When something is due next.
     pub(super) fn due(&self) -> Option<Duration> {
-        self.live.values().filter_map(Live::due).chain(self.strays).min()
+        let strays = self.strays.map(|(_, next)| next);
+        self.live.values().filter_map(Live::due).chain(strays).min()
     }
 }
 
@@ -460,11 +479,14 @@ mod tests {
     /// Later than any process of this machine has started, so that none can be taken for the job's.
     const START: Duration = Duration::from_secs(1 << 40);
 
-    fn jobs(background: bool) -> (tempfile::TempDir, Jobs, Pid) {
+    /// The tests share a process, so every one has a key of its own.
+    fn jobs(key: &str, background: bool) -> (tempfile::TempDir, Jobs, Pid) {
         let directory = tempfile::tempdir().unwrap();
-        let mut jobs = Jobs::new("test".to_owned(), Spool::open(directory.path()).unwrap());
+        let spool = Spool::open(directory.path()).unwrap();
+        let mut jobs = Jobs::new("test".to_owned(), spool);
+        jobs.brands = None;
         let job = Job {
-            key: "job".to_owned(),
+            key: key.to_owned(),
             session: "session".to_owned(),
             program: Program::Line("exec sleep 1000".to_owned()),
             directory: "/".into(),
@@ -474,8 +496,8 @@ mod tests {
             background,
         };
         jobs.start(&job, START).unwrap();
-        jobs.await_end("job", (1, 1));
-        let root = Pid::from_raw(jobs.live["job"].root).unwrap();
+        jobs.await_end(key, (1, 1));
+        let root = Pid::from_raw(jobs.live[key].root).unwrap();
         (directory, jobs, root)
     }
 
@@ -494,10 +516,10 @@ mod tests {
 
     #[test]
     fn the_backstop_ends_a_job_in_the_foreground_after_half_an_hour_whatever_was_asked_for() {
-        let (_directory, mut jobs, root) = jobs(false);
+        let (_directory, mut jobs, root) = jobs("foreground", false);
         assert_eq!(jobs.due(), Some(START + BACKSTOP));
         jobs.advance(START + BACKSTOP - Duration::from_millis(1));
-        assert!(jobs.live["job"].killing.is_none() && jobs.said().is_empty());
+        assert!(jobs.live["foreground"].killing.is_none() && jobs.said().is_empty());
         jobs.advance(START + BACKSTOP);
         let ended = ended(&mut jobs, root, START + BACKSTOP + Duration::from_millis(10));
         assert_eq!(ended.how, How::Killed(Why::Wall(BACKSTOP)));
@@ -506,9 +528,9 @@ mod tests {
 
     #[test]
     fn a_job_in_the_background_has_the_limit_it_asked_for() {
-        let (_directory, mut jobs, root) = jobs(true);
+        let (_directory, mut jobs, root) = jobs("background", true);
         jobs.advance(START + 2 * BACKSTOP);
-        assert!(jobs.live["job"].killing.is_none());
+        assert!(jobs.live["background"].killing.is_none());
         jobs.advance(START + 10 * BACKSTOP);
         let ended = ended(&mut jobs, root, START + 10 * BACKSTOP);
         assert_eq!(ended.how, How::Killed(Why::Wall(10 * BACKSTOP)));

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::ending::Ended;
 
 const LOG: &str = "log";
+const NEW_LOG: &str = "log.new";
 /// The socket's name.
 pub(super) const SOCKET: &str = "socket";
 
@@ -39,7 +40,12 @@ pub(super) enum Line {
 /// The worker's hand on its directory.
 pub(super) struct Spool {
     directory: PathBuf,
-    log: File,
+    log: Log,
+}
+
+/// A log that is written to.
+pub(super) struct Log {
+    file: File,
     length: u64,
 }
 
@@ -50,32 +56,63 @@ pub(super) struct Place {
     length: usize,
 }
 
-impl Spool {
-    pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        let log = append(&directory.join(LOG))?;
-        let mut spool = Self { directory: directory.to_owned(), log, length: 0 };
-        spool.write(&Line::Keeper { identity: ProcessIdentity::current().to_string() })?;
-        Ok(spool)
+impl Log {
+    /// Opens an empty one and says whose it is.
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut log = Self { file: append(path)?, length: 0 };
+        log.write(&Line::Keeper { identity: ProcessIdentity::current().to_string() })?;
+        Ok(log)
     }
 
     pub(super) fn write(&mut self, line: &Line) -> io::Result<Place> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
-        let written = self.log.write(&bytes)?;
+        let written = self.file.write(&bytes)?;
         let place = Place { offset: self.length, length: written };
         self.length += written as u64;
         if written < bytes.len() {
             // Ends the torn line, so that the next one can be read.
-            self.length += self.log.write(b"\n")? as u64;
+            self.length += self.file.write(b"\n")? as u64;
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         Ok(place)
+    }
+}
+
+impl Spool {
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        Ok(Self { directory: directory.to_owned(), log: Log::open(&directory.join(LOG))? })
+    }
+
+    pub(super) fn write(&mut self, line: &Line) -> io::Result<Place> {
+        self.log.write(line)
+    }
+
+    /// The length of the log in bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.log.length
+    }
+
+    /// Begins a new log beside the old one.
+    pub(super) fn rewrite(&self) -> io::Result<Log> {
+        let path = self.directory.join(NEW_LOG);
+        // What a failure left.
+        let _ = fs::remove_file(&path);
+        Log::open(&path)
+    }
+
+    /// Puts a new log in the place of the old one.
+    pub(super) fn replace(&mut self, log: Log) -> io::Result<()> {
+        let (from, to) = (self.directory.join(NEW_LOG), self.directory.join(LOG));
+        mainstay_store::fsatomic::rename(&from, &to)?;
+        self.log = log;
+        Ok(())
     }
 
     /// How a job ended, from the line that says so.
     pub(super) fn ended(&self, place: Place) -> Option<Ended> {
         let mut bytes = vec![0; place.length];
-        self.log.read_exact_at(&mut bytes, place.offset).ok()?;
+        self.log.file.read_exact_at(&mut bytes, place.offset).ok()?;
         match serde_json::from_slice(&bytes).ok()? {
             Line::Ended { ended, .. } => Some(ended),
             _ => None,

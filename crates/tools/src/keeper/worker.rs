@@ -56,10 +56,11 @@ struct Worker {
     connections: BTreeMap<u64, Connection>,
     accepted: u64,
     opened: Duration,
-    /// Whether an agent ever went without a word.
-    abandoned: bool,
     /// Sessions whose agent went without a word, and when.
     orphaned: HashMap<String, Duration>,
+    /// Whether an agent went without a word: another may ask what became of its work, also if the
+    /// answer is that nothing was started.
+    abandoned: bool,
 }
 
 /// An agent.
@@ -70,7 +71,7 @@ struct Connection {
     sessions: BTreeSet<String>,
     /// The number of its request to leave.
     leaving: Option<u64>,
-    /// Whether it has left.
+    /// Whether it has left and asked for nothing since.
     left: bool,
     /// Requests to stop a session that wait until it is empty.
     stopping: Vec<(u64, String)>,
@@ -96,8 +97,7 @@ impl Worker {
             self.wait(now)?;
         }
         self.jobs.spool().close();
-        // Agents that left have what they wanted. One that died may be followed by another, which
-        // must find out that a command it knows of was never started.
+        // Agents that left have what they wanted.
         if !self.abandoned {
             self.jobs.spool().remove();
         }
@@ -250,6 +250,7 @@ impl Worker {
     fn join(&mut self, id: u64, session: String) {
         self.orphaned.remove(&session);
         if let Some(connection) = self.connections.get_mut(&id) {
+            connection.left = false;
             connection.sessions.insert(session);
         }
     }

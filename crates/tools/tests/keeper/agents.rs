@@ -1,5 +1,6 @@
 //! Agents and keepers that are killed.
 
+use std::process::Command;
 use std::time::Duration;
 
 use mainstay_tools::keeper::{Attached, Collected, How, Why};
@@ -199,4 +200,65 @@ async fn stopping_a_session_leaves_the_others_alone() {
     assert_eq!((running(&one).len(), running(&other).len()), (0, 2));
     scene.keeper.leave().await;
     assert!(running(&other).is_empty());
+}
+
+#[tokio::test]
+async fn what_a_killed_agent_planned_and_did_not_start_was_never_started() {
+    let scene = Scene::new();
+    let mut agent = Command::new(mainstay_testkit::process::example("agent"));
+    agent.arg("run").arg(scene.spool()).arg("30000");
+    let mut agent = mainstay_testkit::process::Running::spawn(&mut agent);
+    let name = keeper_name(&mut agent);
+    until("the keeper is up", PATIENCE, || scene.spool().join(&name).join("log").exists()).await;
+    agent.kill_and_wait();
+    // Whether the keeper is still there or not makes no difference.
+    if let Attached::Alive(jobs) = scene.keeper.attach(&name, "session").await {
+        assert!(jobs.is_empty());
+        drop(scene.keeper);
+        let another = crate::scene::keeper(scene.directory.path().join("spool"), PATIENCE);
+        assert!(matches!(another.attach(&name, "session").await, Attached::Gone));
+        return assert_eq!(another.collect(&name, "call"), Collected::NeverStarted);
+    }
+    assert_eq!(scene.keeper.collect(&name, "call"), Collected::NeverStarted);
+}
+
+#[tokio::test]
+async fn heavy_an_agent_killed_at_any_time_leaves_no_doubt() {
+    let (mut ran, mut never) = (0, 0);
+    for round in 0..120_u64 {
+        let scene = Scene::new();
+        let file = scene.directory.path().join("ran");
+        let command = format!("echo x >> {}; sleep 0.01; exit 7", file.display());
+        let mut agent = scene.agent(Duration::from_secs(30), "call", &command);
+        let name = keeper_name(&mut agent);
+        // Not a wait for anything: the moment of the kill is what varies.
+        tokio::time::sleep(Duration::from_micros(round * 200)).await;
+        agent.kill_and_wait();
+        let found = match scene.keeper.attach(&name, "session").await {
+            Attached::Alive(_) => match scene.keeper.poll("call").await {
+                Ok(_) => Some(in_time(scene.keeper.ended("call")).await.unwrap()),
+                Err(_) => None,
+            },
+            Attached::Gone => match scene.keeper.collect(&name, "call") {
+                Collected::Ended(ended) => Some(ended),
+                Collected::NeverStarted => None,
+                doubt => panic!("round {round}: {doubt:?}"),
+            },
+        };
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        match found {
+            Some(ended) => {
+                assert_eq!((ended.how, written.as_str()), (How::Code(7), "x\n"), "round {round}");
+                ran += 1;
+            }
+            None => {
+                assert_eq!(written, "", "round {round}");
+                never += 1;
+            }
+        }
+        scene.keeper.leave().await;
+        assert!(!file.exists() || std::fs::read_to_string(&file).unwrap() == "x\n");
+    }
+    assert_eq!(ran + never, 120);
+    assert!(ran > 20, "{ran} ran, {never} did not");
 }

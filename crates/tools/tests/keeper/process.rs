@@ -136,3 +136,27 @@ async fn a_start_that_was_interrupted_is_settled() {
     assert!(matches!(Process.settle(call, plan.as_ref()).await, Settled::Unknown(_)));
     assert!(running(&mark).is_empty());
 }
+
+#[tokio::test]
+async fn a_process_of_a_killed_agent_is_reached_by_the_next() {
+    let scene = Scene::new();
+    let mark = mark();
+    let mut agent = scene.agent(std::time::Duration::from_secs(30), "p", &format!("sleep {mark}"));
+    let keeper = agent.line_with("keeper ", std::time::Duration::from_secs(10));
+    let keeper = keeper.strip_prefix("keeper ").unwrap().to_owned();
+    until("it runs", std::time::Duration::from_secs(10), || running(&mark).len() == 1).await;
+    agent.kill_and_wait();
+    let workplace = workplace(&scene);
+    workplace.processes.load([KnownProcess {
+        name: "p".to_owned(),
+        keeper,
+        command: format!("sleep {mark}"),
+        state: ProcessState::Running,
+    }]);
+    let (_, text, _) = process(&workplace, "l", json!({ "action": "list" })).await;
+    assert!(text.contains(": running for"), "{text}");
+    let (_, text, _) = process(&workplace, "s", json!({ "action": "stop", "process": "p" })).await;
+    assert!(text.contains("p: ended, killed"), "{text}");
+    assert!(running(&mark).is_empty());
+    scene.keeper.leave().await;
+}
