@@ -1,5 +1,6 @@
 //! What the scripted model says, and how the words reach the client, or do not.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -97,7 +98,7 @@ impl Reply {
     }
 
     /// Asks for a tool and says nothing.
-    pub fn call_of(tool: impl Into<String>, arguments: &Value) -> Self {
+    pub fn call_of(tool: impl Into<String>, arguments: impl Borrow<Value>) -> Self {
         Self::empty().call(tool, arguments)
     }
 
@@ -145,8 +146,8 @@ impl Reply {
     }
 
     /// Asks for a tool; several are parallel calls.
-    pub fn call(self, tool: impl Into<String>, arguments: &Value) -> Self {
-        self.part(Part::Call { name: tool.into(), arguments: arguments.to_string() })
+    pub fn call(self, tool: impl Into<String>, arguments: impl Borrow<Value>) -> Self {
+        self.part(Part::Call { name: tool.into(), arguments: arguments.borrow().to_string() })
     }
 
     /// Asks for a tool with arguments that need not be JSON, as models now and then do.

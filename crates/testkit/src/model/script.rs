@@ -87,7 +87,7 @@ impl Rounds {
         }
         (round * self.width..(round + 1) * self.width).fold(Reply::empty(), |reply, number| {
             let (tool, arguments) = (self.call)(number);
-            reply.call(tool, &arguments)
+            reply.call(tool, arguments)
         })
     }
 }

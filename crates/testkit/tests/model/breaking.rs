@@ -10,7 +10,7 @@ use crate::client::{Answer, Client, DEADLINE, Ending, ask};
 use crate::requests::first;
 
 fn reply() -> Reply {
-    Reply::text("A few words – more than one.").call("shell", &json!({"command": "ls"}))
+    Reply::text("A few words – more than one.").call("shell", json!({"command": "ls"}))
 }
 
 /// The whole answer, event by event, without what differs from one answer to the next.

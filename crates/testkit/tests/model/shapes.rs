@@ -11,8 +11,8 @@ use crate::requests::{first, later, messages};
 fn everything() -> Reply {
     Reply::text("Grüße, “Welt” – I look now.")
         .reasoning("The user wants both.")
-        .call("shell", &json!({"command": "printf 'ä\\n' \"x\""}))
-        .call("read_file", &json!({"path": "a"}))
+        .call("shell", json!({"command": "printf 'ä\\n' \"x\""}))
+        .call("read_file", json!({"path": "a"}))
         .usage(70, 30, 9)
 }
 
