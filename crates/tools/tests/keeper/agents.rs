@@ -209,16 +209,13 @@ async fn what_a_killed_agent_planned_and_did_not_start_was_never_started() {
     agent.arg("run").arg(scene.spool()).arg("30000");
     let mut agent = mainstay_testkit::process::Running::spawn(&mut agent);
     let name = keeper_name(&mut agent);
-    until("the keeper is up", PATIENCE, || scene.spool().join(&name).join("log").exists()).await;
+    let log = scene.spool().join(&name).join("log");
+    let header = || std::fs::read_to_string(&log).is_ok_and(|log| log.ends_with('\n'));
+    until("the keeper is up", PATIENCE, header).await;
+    let worker = worker(&scene, &name);
     agent.kill_and_wait();
-    // Whether the keeper is still there or not makes no difference.
-    if let Attached::Alive(jobs) = scene.keeper.attach(&name, "session").await {
-        assert!(jobs.is_empty());
-        drop(scene.keeper);
-        let another = crate::scene::keeper(scene.directory.path().join("spool"), PATIENCE);
-        assert!(matches!(another.attach(&name, "session").await, Attached::Gone));
-        return assert_eq!(another.collect(&name, "call"), Collected::NeverStarted);
-    }
+    until("the keeper is gone", PATIENCE, || parent(worker).is_none()).await;
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
     assert_eq!(scene.keeper.collect(&name, "call"), Collected::NeverStarted);
 }
 
