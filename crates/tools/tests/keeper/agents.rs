@@ -259,3 +259,59 @@ async fn heavy_an_agent_killed_at_any_time_leaves_no_doubt() {
     assert_eq!(ran + never, 120);
     assert!(ran > 20, "{ran} ran, {never} did not");
 }
+
+#[tokio::test]
+async fn what_is_left_of_a_keeper_killed_with_its_guard_is_killed_by_the_agent_that_lives() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mark = mark();
+    let mut job = job("server", &format!("(setsid sleep {mark} &); sleep {mark}"));
+    job.background = true;
+    scene.keeper.start(&name, &job).await.unwrap();
+    until("it runs", PATIENCE, || running(&mark).len() == 2).await;
+    let worker = worker(&scene, &name);
+    let guard = parent(worker).unwrap().0;
+    kill(guard);
+    kill(worker);
+    until("nothing is left", PATIENCE, || running(&mark).is_empty()).await;
+    assert!(parent(guard).is_none_or(|(_, state)| state == 'Z'));
+}
+
+#[tokio::test]
+async fn spools_of_keepers_that_are_long_dead_are_removed() {
+    let scene = Scene::new();
+    // Ids begin with the time: this one is of the first day of 2025.
+    let old = scene.spool().join("0".repeat(20));
+    let young = scene.spool().join(mainstay_store::Id::new().to_string());
+    let foreign = scene.spool().join("notes");
+    for directory in [&old, &young, &foreign] {
+        std::fs::create_dir_all(directory).unwrap();
+        let header = r#"{"keeper":{"identity":"1@host/another-boot/1/1"}}"#;
+        std::fs::write(directory.join("log"), format!("{header}\n")).unwrap();
+    }
+    scene.keeper.name().await.unwrap();
+    until("the old one is removed", PATIENCE, || !old.exists()).await;
+    assert!(young.exists() && foreign.exists());
+    let name = young.file_name().unwrap().to_str().unwrap();
+    assert!(matches!(scene.keeper.collect(name, "call"), Collected::InDoubt(_)));
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_keeper_has_neither_the_terminal_nor_the_environment_of_its_agent() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    scene.keeper.run(&name, &job("call", "true")).await.unwrap();
+    let worker = worker(&scene, &name);
+    let session = |pid: i32| {
+        rustix::process::getsid(rustix::process::Pid::from_raw(pid)).unwrap().as_raw_nonzero().get()
+    };
+    assert_eq!(session(worker), parent(worker).unwrap().0);
+    assert_eq!(std::fs::read(format!("/proc/{worker}/environ")).unwrap(), b"");
+    assert_eq!(std::fs::read_link(format!("/proc/{worker}/cwd")).unwrap().to_str(), Some("/"));
+    for descriptor in 0..3 {
+        let open = std::fs::read_link(format!("/proc/{worker}/fd/{descriptor}")).unwrap();
+        assert_eq!(open.to_str(), Some("/dev/null"));
+    }
+    scene.keeper.leave().await;
+}
