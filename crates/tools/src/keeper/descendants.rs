@@ -1,9 +1,9 @@
 //! The processes of this machine, as `/proc` shows them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// A tick of the start times in `/proc`, in milliseconds. Linux has shown hundredths of a second
 /// to programs for as long as there are programs.
@@ -70,6 +70,13 @@ impl Snapshot {
         below
     }
 
+    /// The groups of some processes, except that of this process.
+    pub(super) fn groups(&self, pids: &[i32]) -> BTreeSet<i32> {
+        let own = self.get(own_pid()).map(|process| process.group);
+        let groups = pids.iter().filter_map(|pid| Some(self.get(*pid)?.group));
+        groups.filter(|group| Some(*group) != own).collect()
+    }
+
     /// Those of some processes that have not ended.
     pub(super) fn alive(&self, mut pids: Vec<i32>) -> Vec<i32> {
         pids.retain(|pid| self.get(*pid).is_some_and(|process| !process.ended));
@@ -113,6 +120,13 @@ pub(super) fn command_line(pid: i32) -> String {
     match line.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    }
+}
+
+/// Sends a signal to a group; one that is gone is no error.
+pub(super) fn signal_group(group: i32, signal: Signal) {
+    if let Some(group) = Pid::from_raw(group).filter(|_| group > 1) {
+        let _ = kill_process_group(group, signal);
     }
 }
 

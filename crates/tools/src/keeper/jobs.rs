@@ -326,7 +326,7 @@ impl Jobs {
             // The borrow of all jobs is over; take this one again.
             let Some(live) = self.live.get_mut(key) else { return };
             let Some(killing) = live.killing.as_mut() else { return };
-            let patience = killing.step(&owned, now);
+            let patience = killing.step(&owned, &snapshot, now);
             let gone = owned.is_empty() && live.exit.is_some();
             if gone || !patience {
                 self.end(key, &owned, now);

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::JOB_MARK;
 use super::brand::brand_of;
-use super::descendants::{Process, Snapshot, mark, own_pid, signal};
+use super::descendants::{Process, Snapshot, mark, own_pid, signal, signal_group};
 use super::ending::Why;
 use super::live::Live;
 
@@ -40,9 +40,13 @@ impl Killing {
     }
 
     /// Signals what is left of the job. False when there is no use in waiting longer.
-    pub(super) fn step(&mut self, owned: &[i32], now: Duration) -> bool {
+    pub(super) fn step(&mut self, owned: &[i32], snapshot: &Snapshot, now: Duration) -> bool {
         let force = now >= self.since + POLITENESS;
         if force {
+            // A group is killed at one instant, also one whose processes fork all the time.
+            for group in snapshot.groups(owned) {
+                signal_group(group, Signal::KILL);
+            }
             owned.iter().for_each(|pid| signal(*pid, Signal::KILL));
         } else if !self.asked {
             self.asked = true;
@@ -139,5 +143,9 @@ fn owner(process: &Process, live: &BTreeMap<String, Live>) -> Option<String> {
 /// Kills everything that descends from a process.
 pub(super) fn kill_all_below(pid: i32) {
     let snapshot = Snapshot::take();
-    snapshot.alive(snapshot.below(pid)).into_iter().for_each(|pid| signal(pid, Signal::KILL));
+    let below = snapshot.alive(snapshot.below(pid));
+    for group in snapshot.groups(&below) {
+        signal_group(group, Signal::KILL);
+    }
+    below.into_iter().for_each(|pid| signal(pid, Signal::KILL));
 }

@@ -209,16 +209,13 @@ async fn what_a_killed_agent_planned_and_did_not_start_was_never_started() {
     agent.arg("run").arg(scene.spool()).arg("30000");
     let mut agent = mainstay_testkit::process::Running::spawn(&mut agent);
     let name = keeper_name(&mut agent);
-    until("the keeper is up", PATIENCE, || scene.spool().join(&name).join("log").exists()).await;
+    let log = scene.spool().join(&name).join("log");
+    let header = || std::fs::read_to_string(&log).is_ok_and(|log| log.ends_with('\n'));
+    until("the keeper is up", PATIENCE, header).await;
+    let worker = worker(&scene, &name);
     agent.kill_and_wait();
-    // Whether the keeper is still there or not makes no difference.
-    if let Attached::Alive(jobs) = scene.keeper.attach(&name, "session").await {
-        assert!(jobs.is_empty());
-        drop(scene.keeper);
-        let another = crate::scene::keeper(scene.directory.path().join("spool"), PATIENCE);
-        assert!(matches!(another.attach(&name, "session").await, Attached::Gone));
-        return assert_eq!(another.collect(&name, "call"), Collected::NeverStarted);
-    }
+    until("the keeper is gone", PATIENCE, || parent(worker).is_none()).await;
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
     assert_eq!(scene.keeper.collect(&name, "call"), Collected::NeverStarted);
 }
 
@@ -261,4 +258,60 @@ async fn heavy_an_agent_killed_at_any_time_leaves_no_doubt() {
     }
     assert_eq!(ran + never, 120);
     assert!(ran > 20, "{ran} ran, {never} did not");
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_keeper_killed_with_its_guard_is_killed_by_the_agent_that_lives() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    let mark = mark();
+    let mut job = job("server", &format!("(setsid sleep {mark} &); sleep {mark}"));
+    job.background = true;
+    scene.keeper.start(&name, &job).await.unwrap();
+    until("it runs", PATIENCE, || running(&mark).len() == 2).await;
+    let worker = worker(&scene, &name);
+    let guard = parent(worker).unwrap().0;
+    kill(guard);
+    kill(worker);
+    until("nothing is left", PATIENCE, || running(&mark).is_empty()).await;
+    assert!(parent(guard).is_none_or(|(_, state)| state == 'Z'));
+}
+
+#[tokio::test]
+async fn spools_of_keepers_that_are_long_dead_are_removed() {
+    let scene = Scene::new();
+    // Ids begin with the time: this one is of the first day of 2025.
+    let old = scene.spool().join("0".repeat(20));
+    let young = scene.spool().join(mainstay_store::Id::new().to_string());
+    let foreign = scene.spool().join("notes");
+    for directory in [&old, &young, &foreign] {
+        std::fs::create_dir_all(directory).unwrap();
+        let header = r#"{"keeper":{"identity":"1@host/another-boot/1/1"}}"#;
+        std::fs::write(directory.join("log"), format!("{header}\n")).unwrap();
+    }
+    scene.keeper.name().await.unwrap();
+    until("the old one is removed", PATIENCE, || !old.exists()).await;
+    assert!(young.exists() && foreign.exists());
+    let name = young.file_name().unwrap().to_str().unwrap();
+    assert!(matches!(scene.keeper.collect(name, "call"), Collected::InDoubt(_)));
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_keeper_has_neither_the_terminal_nor_the_environment_of_its_agent() {
+    let scene = Scene::new();
+    let name = scene.keeper.name().await.unwrap();
+    scene.keeper.run(&name, &job("call", "true")).await.unwrap();
+    let worker = worker(&scene, &name);
+    let session = |pid: i32| {
+        rustix::process::getsid(rustix::process::Pid::from_raw(pid)).unwrap().as_raw_nonzero().get()
+    };
+    assert_eq!(session(worker), parent(worker).unwrap().0);
+    assert_eq!(std::fs::read(format!("/proc/{worker}/environ")).unwrap(), b"");
+    assert_eq!(std::fs::read_link(format!("/proc/{worker}/cwd")).unwrap().to_str(), Some("/"));
+    for descriptor in 0..3 {
+        let open = std::fs::read_link(format!("/proc/{worker}/fd/{descriptor}")).unwrap();
+        assert_eq!(open.to_str(), Some("/dev/null"));
+    }
+    scene.keeper.leave().await;
 }

@@ -38,6 +38,8 @@ const ESCAPES: &[(&str, usize)] = &[
     ("env -i setsid sleep MARK", 1),
     ("(env -i setsid sleep MARK >/dev/null 2>&1 &); sleep MARK", 2),
     ("sh -c 'kill -STOP $$' MARK", 1),
+    ("sh -c 'f() { (f &); }; f; sleep 300' MARK", 1),
+    ("sh -c 'trap \"\" TERM; f() { (f &); }; f; sleep 300' MARK", 1),
     ("for i in 1 2 3 4 5 6 7 8; do (setsid sleep MARK &); done; sleep MARK", 9),
 ];
 
