@@ -23,7 +23,7 @@ CREATE TABLE budgets (
     money INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
     calls INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 ";
 
 /// What may be spent; nothing stands for no limit.
@@ -107,26 +107,11 @@ pub fn reserve(
     account: &Account<'_>,
     amount: &Amount,
 ) -> Result<std::result::Result<(), Spent>> {
-    let day = day_of(tx.now(), account.owner);
-    open(tx, &day, None, &account.day)?;
-    let path = path(tx, account.id, day)?;
-    for id in &path {
-        let spent = tx
-            .query_opt(
-                "SELECT money, tokens, calls, money_limit, tokens_limit, calls_limit
-                 FROM budgets WHERE id = ?1",
-                params![id],
-                |row| {
-                    let used =
-                        Amount { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? };
-                    let limits =
-                        Limits { money: row.get(3)?, tokens: row.get(4)?, calls: row.get(5)? };
-                    Ok(limits.left_out(&used, amount))
-                },
-            )?
-            .flatten();
-        if let Some(what) = spent {
-            return Ok(Err(Spent(format!("the budget of {} is spent: {what}", spoken(id)))));
+    let path = path(tx, account)?;
+    for step in &path {
+        if let Some(what) = step.limits.left_out(&step.used, amount) {
+            let whose = spoken(&step.id);
+            return Ok(Err(Spent(format!("the budget of {whose} is spent: {what}"))));
         }
     }
     charge(tx, &path, amount)?;
@@ -145,14 +130,12 @@ pub fn settle(
         tokens: used.tokens - reserved.tokens,
         calls: used.calls - reserved.calls,
     };
-    let day = day_of(tx.now(), account.owner);
-    open(tx, &day, None, &account.day)?;
-    let path = path(tx, account.id, day)?;
+    let path = path(tx, account)?;
     charge(tx, &path, &difference)
 }
 
-fn charge(tx: &mut WriteTx<'_>, path: &[String], amount: &Amount) -> Result<()> {
-    for id in path {
+fn charge(tx: &mut WriteTx<'_>, path: &[Step], amount: &Amount) -> Result<()> {
+    for Step { id, .. } in path {
         tx.execute(
             "UPDATE budgets SET money = money + ?2, tokens = tokens + ?3, calls = calls + ?4
              WHERE id = ?1",
@@ -162,20 +145,48 @@ fn charge(tx: &mut WriteTx<'_>, path: &[String], amount: &Amount) -> Result<()> 
     Ok(())
 }
 
-/// The budget, those above it, and the day.
-fn path(tx: &mut ReadTx<'_>, id: &str, day: String) -> Result<Vec<String>> {
-    let mut path = vec![id.to_owned()];
-    while let Some(last) = path.last()
-        && let Some(parent) = tx
-            .query_opt("SELECT parent FROM budgets WHERE id = ?1", params![last], |row| {
-                row.get::<Option<String>>(0)
-            })?
-            .flatten()
-    {
-        path.push(parent);
+/// A budget on the way up.
+struct Step {
+    id: String,
+    parent: Option<String>,
+    limits: Limits,
+    used: Amount,
+}
+
+/// The budget, those above it, and the day, which is opened with its first use.
+fn path(tx: &mut WriteTx<'_>, account: &Account<'_>) -> Result<Vec<Step>> {
+    let mut path = Vec::new();
+    let mut next = Some(account.id.to_owned());
+    while let Some(id) = next {
+        let Some(step) = step(tx, id)? else { break };
+        next = step.parent.clone();
+        path.push(step);
     }
+    let id = day_of(tx.now(), account.owner);
+    let day = match step(tx, id.clone())? {
+        // What holds today is what the settings say now.
+        Some(day) => Step { limits: account.day, ..day },
+        None => {
+            open(tx, &id, None, &account.day)?;
+            Step { id, parent: None, limits: account.day, used: Amount::default() }
+        }
+    };
     path.push(day);
     Ok(path)
+}
+
+fn step(tx: &mut ReadTx<'_>, id: String) -> Result<Option<Step>> {
+    let found = tx.query_opt(
+        "SELECT parent, money_limit, tokens_limit, calls_limit, money, tokens, calls
+         FROM budgets WHERE id = ?1",
+        params![id],
+        |row| {
+            let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
+            let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
+            Ok((row.get(0)?, limits, used))
+        },
+    )?;
+    Ok(found.map(|(parent, limits, used)| Step { id, parent, limits, used }))
 }
 
 fn day_of(now: i64, owner: OwnerId) -> String {

@@ -358,7 +358,7 @@ impl Drive<'_> {
             if let Some(said) = &known.said {
                 let entry = append(tx, place.0, place.1, &said.body)?;
                 for (position, (call, id)) in said.calls.iter().zip(&known.call_ids).enumerate() {
-                    call::intend(tx, *id, (place.0, place.1, entry.seq, position), call)?;
+                    call::intend(tx, *id, place, (entry.seq, position), &call.name)?;
                 }
                 said.asking.finish(tx, &agent, place, &said.attempts)?;
                 entries.push(entry);

@@ -158,12 +158,13 @@ impl<'a> Drive<'a> {
     fn take_up(&mut self) -> Result<()> {
         let agent = self.work.agent.clone();
         let (session, turn) = self.place();
-        let limits = agent.parts.settings.budgets.turn;
+        let budgets = agent.parts.settings.budgets;
         self.commit(|tx| {
             model_call::abandon(tx, session)?;
             turn::reopen(tx, turn)?;
             let parent = budget::of_session(session);
-            budget::open(tx, &budget::of_turn(turn), Some(&parent), &limits)
+            budget::open(tx, &parent, None, &budgets.session)?;
+            budget::open(tx, &budget::of_turn(turn), Some(&parent), &budgets.turn)
         })?;
         self.recount();
         let open = std::mem::take(&mut self.work.open);

@@ -71,19 +71,24 @@ impl Work {
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
         let (row, last, entries, open) = blocking(|| {
             agent.parts.store.read(|tx| -> mainstay_journal::Result<_> {
+                let row = session::get(tx, id)?;
+                let prompt = match &row {
+                    Some(row) => session::prompt(tx, row)?,
+                    None => String::new(),
+                };
                 Ok((
-                    session::get(tx, id)?,
+                    row.map(|row| (row, prompt)),
                     turn::last(tx, id)?,
                     entry::all(tx, id)?,
                     call::open(tx, id)?,
                 ))
             })
         })?;
-        let row = row.ok_or_else(|| mainstay_store::Error::UnknownId {
+        let (row, prompt) = row.ok_or_else(|| mainstay_store::Error::UnknownId {
             what: "session".to_owned(),
             typed: id.to_string(),
         })?;
-        let mut work = Self::fresh(agent, id, Path::new(&row.workspace), row.prompt, lease);
+        let mut work = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
         work.is_new = false;
         for entry in &entries {
             work.take_in(entry);
@@ -196,10 +201,10 @@ impl Work {
                     title: &title,
                 };
                 session::create(tx, id, &new)?;
-                budget::open(tx, &budget::of_session(id), None, &settings.budgets.session)?;
             }
             let row = turn::begin(tx, turn, id, key)?;
             let parent = budget::of_session(id);
+            budget::open(tx, &parent, None, &settings.budgets.session)?;
             budget::open(tx, &budget::of_turn(turn), Some(&parent), &settings.budgets.turn)?;
             let entry = append(tx, id, turn, &body)?;
             Ok((row, entry))

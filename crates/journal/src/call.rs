@@ -1,11 +1,12 @@
 //! Calls: intent, then effect, then outcome.
 
-use mainstay_message::Call;
-use mainstay_store::{FromValue, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
+use mainstay_message::{AssistantPart, Call};
+use mainstay_store::{FromValue, ReadTx, ToValue, ValueRef, WriteTx, params};
 
+use crate::entry::{self, Body};
 use crate::storable::storable;
 use crate::turn::words;
-use crate::{CallId, Result, SessionId, TurnId};
+use crate::{CallId, Error, Result, SessionId, TurnId};
 
 /// A call that has no outcome yet.
 #[derive(Clone, Debug)]
@@ -39,29 +40,19 @@ pub enum State {
 
 words!(State { Intended = "intended", Started = "started", Done = "done" });
 
-/// Writes down that a model asked for `call` in the entry `seq`, as number `position` of it.
+/// Writes down that a model asked for `tool` in the entry `seq`, as its call number `position`.
 pub fn intend(
     tx: &mut WriteTx<'_>,
     id: CallId,
-    place: (SessionId, TurnId, i64, usize),
-    call: &Call,
+    (session, turn): (SessionId, TurnId),
+    (seq, position): (i64, usize),
+    tool: &str,
 ) -> Result<()> {
-    let (session, turn, seq, position) = place;
     let position = i64::try_from(position).unwrap_or(i64::MAX);
     tx.execute(
-        "INSERT INTO calls (id, session, turn, seq, position, name, tool, arguments, state)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        params![
-            id,
-            session,
-            turn,
-            seq,
-            position,
-            call.id,
-            &*storable(&call.name),
-            &*storable(&call.arguments),
-            State::Intended
-        ],
+        "INSERT INTO calls (id, session, turn, seq, position, tool, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![id, session, turn, seq, position, &*storable(tool), State::Intended],
     )?;
     Ok(())
 }
@@ -85,25 +76,38 @@ pub fn finish(tx: &mut WriteTx<'_>, id: CallId, seq: i64) -> Result<bool> {
     Ok(changed == 1)
 }
 
-/// The calls of a session that have no outcome, in the order they were asked for.
+/// The calls of a session that have no outcome, in the order they were asked for. What was asked
+/// stands in the entries.
 pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
-    Ok(tx.query(
-        "SELECT id, turn, seq, name, tool, arguments, state, plan, started_at FROM calls
+    let rows = tx.query(
+        "SELECT id, turn, seq, position, state, plan, started_at FROM calls
          WHERE session = ?1 AND state <> 'done' ORDER BY seq, position",
         params![session],
-        read,
-    )?)
+        |row| {
+            let (seq, position): (i64, i64) = (row.get(2)?, row.get(3)?);
+            let (state, plan, started_at) = (row.get(4)?, row.get(5)?, row.get(6)?);
+            Ok((row.get(0)?, row.get(1)?, seq, position, state, plan, started_at))
+        },
+    )?;
+    let mut open = Vec::with_capacity(rows.len());
+    for (id, turn, seq, position, state, plan, started_at) in rows {
+        let asked = match entry::get(tx, session, seq)?.map(|entry| entry.body) {
+            Some(Body::Assistant { parts, .. }) => nth_call(parts, position),
+            _ => None,
+        };
+        let call = asked.ok_or_else(|| Error::Damaged {
+            what: format!("call {id}"),
+            detail: format!("entry {seq} of session {session} does not ask for it"),
+        })?;
+        open.push(Open { id, turn, seq, call, state, plan, started_at });
+    }
+    Ok(open)
 }
 
-fn read(row: &Row<'_>) -> mainstay_store::Result<Open> {
-    let (name, arguments): (String, String) = (row.get(4)?, row.get(5)?);
-    Ok(Open {
-        id: row.get(0)?,
-        turn: row.get(1)?,
-        seq: row.get(2)?,
-        call: Call { id: row.get(3)?, name, arguments, extra: None },
-        state: row.get(6)?,
-        plan: row.get(7)?,
-        started_at: row.get(8)?,
-    })
+fn nth_call(parts: Vec<AssistantPart>, position: i64) -> Option<Call> {
+    let mut calls = parts.into_iter().filter_map(|part| match part {
+        AssistantPart::Call(call) => Some(call),
+        _ => None,
+    });
+    calls.nth(usize::try_from(position).ok()?)
 }

@@ -98,11 +98,11 @@ pub fn append(tx: &mut WriteTx<'_>, session: SessionId, turn: TurnId, body: &Bod
     Ok(seq)
 }
 
-/// Hands every entry of a session after `after` to `each`, in order.
-pub fn for_each(
+/// Hands the entries from one number to another to `each`, in order.
+fn read(
     tx: &mut ReadTx<'_>,
     session: SessionId,
-    after: i64,
+    (from, to): (i64, i64),
     mut each: impl FnMut(Entry),
 ) -> Result<()> {
     // Pictures are fetched when the rows are read: a connection runs one query at a time.
@@ -110,8 +110,9 @@ pub fn for_each(
     let mut entries = Vec::new();
     let mut damaged = None;
     tx.for_each(
-        "SELECT seq, turn, at, body FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq",
-        params![session, after],
+        "SELECT seq, turn, at, body FROM entries WHERE session = ?1 AND seq BETWEEN ?2 AND ?3
+         ORDER BY seq",
+        params![session, from, to],
         |row| {
             let (seq, turn, at): (i64, TurnId, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let text: String = row.get(3)?;
@@ -145,10 +146,17 @@ pub fn for_each(
     Ok(())
 }
 
+/// One entry of a session.
+pub fn get(tx: &mut ReadTx<'_>, session: SessionId, seq: i64) -> Result<Option<Entry>> {
+    let mut found = None;
+    read(tx, session, (seq, seq), |entry| found = Some(entry))?;
+    Ok(found)
+}
+
 /// Every entry of a session.
 pub fn all(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    for_each(tx, session, 0, |entry| entries.push(entry))?;
+    read(tx, session, (1, i64::MAX), |entry| entries.push(entry))?;
     Ok(entries)
 }
 

@@ -54,16 +54,12 @@ CREATE TABLE calls (
     turn TEXT NOT NULL REFERENCES turns (id),
     seq INTEGER NOT NULL,
     position INTEGER NOT NULL,
-    name TEXT NOT NULL,
     tool TEXT NOT NULL,
-    arguments TEXT NOT NULL,
     state TEXT NOT NULL,
     plan TEXT,
     started_at INTEGER,
-    result_seq INTEGER,
-    UNIQUE (session, seq, position),
-    UNIQUE (session, name)
-) STRICT;
+    result_seq INTEGER
+) STRICT, WITHOUT ROWID;
 CREATE INDEX calls_open ON calls (session) WHERE state <> 'done';
 
 CREATE TABLE model_calls (
@@ -87,11 +83,8 @@ CREATE TABLE model_calls (
     said TEXT,
     status INTEGER,
     request_id TEXT
-) STRICT;
-CREATE INDEX model_calls_by_session ON model_calls (session, id);
-CREATE INDEX model_calls_by_turn ON model_calls (turn);
-CREATE INDEX model_calls_by_time ON model_calls (owner, started_at);
-CREATE INDEX model_calls_open ON model_calls (session) WHERE state = 'open';
+) STRICT, WITHOUT ROWID;
+CREATE INDEX model_calls_of_turn ON model_calls (session, turn);
 
 CREATE TABLE processes (
     id TEXT PRIMARY KEY,

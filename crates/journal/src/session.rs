@@ -1,6 +1,6 @@
 //! Sessions: a conversation, its workspace and its owner.
 
-use mainstay_store::{OwnerId, ReadTx, Row, WriteTx, params};
+use mainstay_store::{BlobHash, OwnerId, ReadTx, Row, WriteTx, params};
 
 use crate::{Error, Result, SessionId};
 
@@ -13,8 +13,8 @@ pub struct Session {
     pub owner: OwnerId,
     /// The directory it works in.
     pub workspace: String,
-    /// The system prompt, fixed when the session began: providers' caches hold on to it.
-    pub prompt: String,
+    /// The blob with the system prompt.
+    prompt: BlobHash,
     /// A few words on what it is about.
     pub title: String,
     /// How many entries it has; they are numbered without gaps.
@@ -46,11 +46,13 @@ const COLUMNS: &str =
 /// Begins a session under a name that was made before, so that the closure can run twice.
 pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> {
     let now = tx.now();
+    // The row is written with every entry; the prompt, which never changes, is kept apart.
+    let prompt = tx.put_blob(new.prompt.as_bytes())?;
     tx.execute(
         "INSERT INTO sessions
              (id, owner, workspace, prompt, title, entries, turns, created_at, used_at)
          VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, ?6, ?6)",
-        params![id, new.owner, new.workspace, new.prompt, new.title, now],
+        params![id, new.owner, new.workspace, prompt, new.title, now],
     )?;
     Ok(())
 }
@@ -71,6 +73,15 @@ pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Session>
 /// The session with this name.
 pub fn get(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<Session>> {
     Ok(tx.query_opt(&format!("SELECT {COLUMNS} WHERE id = ?1"), params![id], read)?)
+}
+
+/// The system prompt of a session, fixed when it began: providers' caches hold on to it.
+pub fn prompt(tx: &mut ReadTx<'_>, session: &Session) -> Result<String> {
+    let bytes = tx.blob(&session.prompt)?;
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| Error::Damaged {
+        what: format!("the prompt of session {}", session.id),
+        detail: "the store does not hold it".to_owned(),
+    })
 }
 
 /// The sessions of an owner, last used first.

@@ -10,7 +10,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::{
     CallId, JOURNAL, SessionId, TurnId, call, entry, model_call, process, session, turn,
 };
-use mainstay_message::{Call, Content, Image, Usage};
+use mainstay_message::{AssistantPart, Call, Content, Image, Usage};
 use mainstay_store::{Id, Location, Options, OwnerId, Schema, Store};
 
 /// Runs a property on both engines.
@@ -99,15 +99,20 @@ fn a_call_is_open_until_its_first_outcome() {
             arguments: "{\"command\":\"\0\"}".to_owned(),
             extra: None,
         };
+        let parts = vec![AssistantPart::Call(asked("a")), AssistantPart::Call(asked("b"))];
+        let body = Body::Assistant { parts, model: "m".to_owned() };
+        let place = (begun.session, begun.turn);
         write(store, |tx| {
-            call::intend(tx, first, (begun.session, begun.turn, 1, 0), &asked("a"))?;
-            call::intend(tx, second, (begun.session, begun.turn, 1, 1), &asked("b"))?;
+            let seq = entry::append(tx, begun.session, begun.turn, &body)?;
+            call::intend(tx, first, place, (seq, 0), "shell")?;
+            call::intend(tx, second, place, (seq, 1), "shell")?;
             call::start(tx, first, Some("{\"keeper\":\"k\"}"))
         });
         let open = store.read(|tx| call::open(tx, begun.session)).unwrap();
         let states: Vec<_> = open.iter().map(|open| (open.id, open.state)).collect();
         assert_eq!(states, [(first, call::State::Started), (second, call::State::Intended)]);
         assert_eq!(open[0].plan.as_deref(), Some("{\"keeper\":\"k\"}"));
+        assert_eq!((&open[0].call, &open[1].call), (&asked("a"), &asked("b")));
         assert!(write(store, |tx| call::finish(tx, first, 2)));
         assert!(!write(store, |tx| call::finish(tx, first, 3)), "a second outcome was taken");
         assert_eq!(store.read(|tx| call::open(tx, begun.session)).unwrap().len(), 1);

@@ -20,7 +20,8 @@ pub struct Component {
 #[derive(Clone, Copy, Debug)]
 pub enum Migration {
     /// The same text for both engines: SQLite's types and words, translated for PostgreSQL
-    /// (`INTEGER`, `REAL`, `TEXT`, `BLOB`, and `STRICT` at the end of a table).
+    /// (`INTEGER`, `REAL`, `TEXT`, `BLOB`, and `STRICT` or `STRICT, WITHOUT ROWID` at the end of a
+    /// table).
     Both(&'static str),
     /// For what the engines do differently, such as full-text search.
     Each {
@@ -114,8 +115,9 @@ impl Migration {
 
 /// Translates table definitions word by word. Text is compared byte by byte on both engines.
 fn for_postgres(sql: &str) -> String {
+    let sql = sql.replace("STRICT, WITHOUT ROWID", "STRICT");
     let mut translated = String::with_capacity(sql.len() * 2);
-    let mut rest = sql;
+    let mut rest = sql.as_str();
     while let Some(start) = rest.find(|character: char| character.is_ascii_uppercase()) {
         let (before, from) = rest.split_at(start);
         let end = from
@@ -156,6 +158,7 @@ mod tests {
             "CREATE TABLE t (a TEXT COLLATE \"C\" PRIMARY KEY, b BIGINT NOT NULL, c BYTEA, \
              d DOUBLE PRECISION) ;"
         );
+        assert_eq!(for_postgres("(a INTEGER) STRICT, WITHOUT ROWID;"), "(a BIGINT) ;");
     }
 
     #[test]
