@@ -135,9 +135,10 @@ impl Drive<'_> {
             .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
             .collect();
         if !starting.is_empty() {
+            let session = self.work.id;
             self.commit(|tx| {
                 for (id, plan) in &starting {
-                    call::start(tx, *id, plan.as_deref())?;
+                    call::start(tx, session, *id, plan.as_deref())?;
                 }
                 Ok(())
             })?;
@@ -393,7 +394,7 @@ impl Written {
             }
             (_, body) => append(tx, session, turn, body)?,
         };
-        call::finish(tx, self.id, entry.seq)?;
+        call::finish(tx, session, self.id, entry.seq)?;
         for fact in &self.facts {
             match fact {
                 Fact::Background { process, keeper, command } => {

@@ -383,7 +383,7 @@ impl Ended {
     pub(crate) fn of(work: &Work, turn: &Turn, answer: String) -> Result<Self> {
         let spent = blocking(|| {
             let store = &work.agent.parts.store;
-            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(turn.id)))
+            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(turn.session, turn.id)))
         })?;
         let ending = match turn.outcome {
             Some(how) => Ending::Over(how, turn.reason.clone()),

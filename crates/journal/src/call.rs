@@ -58,20 +58,26 @@ pub fn intend(
 }
 
 /// Writes down that a call is about to have its effect.
-pub fn start(tx: &mut WriteTx<'_>, id: CallId, plan: Option<&str>) -> Result<()> {
+pub fn start(
+    tx: &mut WriteTx<'_>,
+    session: SessionId,
+    id: CallId,
+    plan: Option<&str>,
+) -> Result<()> {
     let now = tx.now();
     tx.execute(
-        "UPDATE calls SET state = ?2, plan = ?3, started_at = ?4 WHERE id = ?1",
-        params![id, State::Started, plan, now],
+        "UPDATE calls SET state = ?3, plan = ?4, started_at = ?5 WHERE session = ?1 AND id = ?2",
+        params![session, id, State::Started, plan, now],
     )?;
     Ok(())
 }
 
 /// Writes down that the outcome of a call is the entry `seq`. Answers false when it had one.
-pub fn finish(tx: &mut WriteTx<'_>, id: CallId, seq: i64) -> Result<bool> {
+pub fn finish(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, seq: i64) -> Result<bool> {
     let changed = tx.execute(
-        "UPDATE calls SET state = ?2, result_seq = ?3 WHERE id = ?1 AND result_seq IS NULL",
-        params![id, State::Done, seq],
+        "UPDATE calls SET state = ?3, result_seq = ?4
+         WHERE session = ?1 AND id = ?2 AND result_seq IS NULL",
+        params![session, id, State::Done, seq],
     )?;
     Ok(changed == 1)
 }

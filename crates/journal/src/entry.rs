@@ -86,14 +86,13 @@ pub fn append(tx: &mut WriteTx<'_>, session: SessionId, turn: TurnId, body: &Bod
     let now = tx.now();
     let kept = pictures::keep(tx, body)?;
     let text = to_text(&kept)?;
-    let seq: i64 = tx.query_one(
-        "UPDATE sessions SET entries = entries + 1, used_at = ?2 WHERE id = ?1 RETURNING entries",
-        params![session, now],
+    let seq = tx.query_one(
+        "INSERT INTO entries (session, seq, turn, kind, body, at)
+         VALUES (?1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM entries WHERE session = ?1),
+             ?2, ?3, ?4, ?5)
+         RETURNING seq",
+        params![session, turn, body.kind(), text, now],
         |row| row.get(0),
-    )?;
-    tx.execute(
-        "INSERT INTO entries (session, seq, turn, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![session, seq, turn, body.kind(), text, now],
     )?;
     Ok(seq)
 }
@@ -144,6 +143,12 @@ fn read(
     }
     entries.into_iter().for_each(&mut each);
     Ok(())
+}
+
+/// How many entries a session has.
+pub fn count(tx: &mut ReadTx<'_>, session: SessionId) -> Result<i64> {
+    let sql = "SELECT COALESCE(MAX(seq), 0) FROM entries WHERE session = ?1";
+    Ok(tx.query_one(sql, params![session], |row| row.get(0))?)
 }
 
 /// One entry of a session.

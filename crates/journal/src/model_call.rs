@@ -1,7 +1,7 @@
 //! The ledger of model calls: every attempt, of every purpose.
 
 use mainstay_message::Usage;
-use mainstay_store::{Id, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
+use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
 use crate::storable::storable;
 use crate::{Result, SessionId, TurnId};
@@ -62,8 +62,8 @@ pub struct Spent {
 pub enum On {
     /// That of a session.
     Session(SessionId),
-    /// That of a turn.
-    Turn(TurnId),
+    /// That of a turn of a session.
+    Turn(SessionId, TurnId),
 }
 
 /// What spending is told by.
@@ -77,14 +77,23 @@ pub enum By {
     Session,
 }
 
+impl Purpose<'_> {
+    /// What stands for the session and the turn in the ledger; nothing is an empty text.
+    fn place(&self) -> (&str, &str) {
+        let session = self.session.as_ref().map_or("", SessionId::as_str);
+        (session, self.turn.as_ref().map_or("", TurnId::as_str))
+    }
+}
+
 /// Writes down that a model is about to be asked.
 pub fn begin(tx: &mut WriteTx<'_>, id: Id, purpose: &Purpose<'_>, model: &str) -> Result<()> {
     let now = tx.now();
+    let (session, turn) = purpose.place();
     tx.execute(
         "INSERT INTO model_calls (id, owner, session, turn, purpose, model, state, started_at,
              input, cached, cache_written, output, reasoning, cost)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open', ?7, 0, 0, 0, 0, 0, 0)",
-        params![id, purpose.owner, purpose.session, purpose.turn, purpose.purpose, model, now],
+        params![id, purpose.owner, session, turn, purpose.purpose, model, now],
     )?;
     Ok(())
 }
@@ -97,6 +106,7 @@ pub fn finish(
     purpose: &Purpose<'_>,
     attempts: &[Attempt],
 ) -> Result<()> {
+    let (session, turn) = purpose.place();
     for (number, attempt) in attempts.iter().enumerate() {
         let row = if number == 0 {
             id
@@ -112,7 +122,7 @@ pub fn finish(
             "UPDATE model_calls SET model = ?2, state = ?3, latency = ?4, first_byte = ?5,
                  input = ?6, cached = ?7, cache_written = ?8, output = ?9, reasoning = ?10,
                  cost = ?11, fault = ?12, said = ?13, status = ?14, request_id = ?15
-             WHERE id = ?1",
+             WHERE id = ?1 AND session = ?16 AND turn = ?17",
             params![
                 row,
                 attempt.model,
@@ -128,7 +138,9 @@ pub fn finish(
                 attempt.fault,
                 said.as_deref(),
                 attempt.status,
-                attempt.request_id
+                attempt.request_id,
+                session,
+                turn
             ],
         )?;
     }
@@ -150,7 +162,7 @@ pub fn spent(tx: &mut ReadTx<'_>, owner: OwnerId, by: By, since: i64) -> Result<
         // Whole days since 1970; named below.
         By::Day => ("CAST(started_at / 86400000 AS TEXT)", "MAX(started_at) DESC"),
         By::Model => ("model", "9 DESC, 1"),
-        By::Session => ("COALESCE(session, '')", "MAX(started_at) DESC"),
+        By::Session => ("session", "MAX(started_at) DESC"),
     };
     let sql = format!(
         "SELECT {what}, {SUMS} FROM model_calls WHERE owner = ?1 AND started_at >= ?2
@@ -161,13 +173,15 @@ pub fn spent(tx: &mut ReadTx<'_>, owner: OwnerId, by: By, since: i64) -> Result<
 
 /// What the calls of one session or turn took.
 pub fn spent_on(tx: &mut ReadTx<'_>, what: On) -> Result<Spent> {
-    let (column, id): (&str, &dyn ToValue) = match &what {
-        On::Session(session) => ("session", session),
-        On::Turn(turn) => ("turn", turn),
+    let (session, turn) = match &what {
+        On::Session(session) => (session, ""),
+        On::Turn(session, turn) => (session, turn.as_str()),
     };
-    let sql =
-        format!("SELECT COALESCE(MAX({column}), ''), {SUMS} FROM model_calls WHERE {column} = ?1");
-    Ok(tx.query_one(&sql, &[id], read)?)
+    let sql = format!(
+        "SELECT COALESCE(MAX(session), ''), {SUMS} FROM model_calls
+         WHERE session = ?1 AND (?2 = '' OR turn = ?2)"
+    );
+    Ok(tx.query_one(&sql, params![session, turn], read)?)
 }
 
 const SUMS: &str = "COUNT(*),

@@ -15,7 +15,6 @@ CREATE TABLE sessions (
     title TEXT NOT NULL,
     parent TEXT REFERENCES sessions (id),
     parent_seq INTEGER,
-    entries INTEGER NOT NULL,
     turns INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     used_at INTEGER NOT NULL
@@ -49,7 +48,7 @@ CREATE TABLE entries (
 ) STRICT;
 
 CREATE TABLE calls (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     session TEXT NOT NULL REFERENCES sessions (id),
     turn TEXT NOT NULL REFERENCES turns (id),
     seq INTEGER NOT NULL,
@@ -58,15 +57,15 @@ CREATE TABLE calls (
     state TEXT NOT NULL,
     plan TEXT,
     started_at INTEGER,
-    result_seq INTEGER
+    result_seq INTEGER,
+    PRIMARY KEY (session, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX calls_open ON calls (session) WHERE state <> 'done';
 
 CREATE TABLE model_calls (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     owner TEXT NOT NULL REFERENCES owners (id),
-    session TEXT REFERENCES sessions (id),
-    turn TEXT,
+    session TEXT NOT NULL,
+    turn TEXT NOT NULL,
     purpose TEXT NOT NULL,
     model TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -82,9 +81,9 @@ CREATE TABLE model_calls (
     fault TEXT,
     said TEXT,
     status INTEGER,
-    request_id TEXT
+    request_id TEXT,
+    PRIMARY KEY (session, turn, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX model_calls_of_turn ON model_calls (session, turn);
 
 CREATE TABLE processes (
     id TEXT PRIMARY KEY,

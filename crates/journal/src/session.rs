@@ -17,13 +17,11 @@ pub struct Session {
     prompt: BlobHash,
     /// A few words on what it is about.
     pub title: String,
-    /// How many entries it has; they are numbered without gaps.
-    pub entries: i64,
     /// How many turns it has.
     pub turns: i64,
     /// When it began, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it was last written to.
+    /// When a turn of it last began or ended.
     pub used_at: i64,
 }
 
@@ -41,7 +39,7 @@ pub struct New<'a> {
 }
 
 const COLUMNS: &str =
-    "id, owner, workspace, prompt, title, entries, turns, created_at, used_at FROM sessions";
+    "id, owner, workspace, prompt, title, turns, created_at, used_at FROM sessions";
 
 /// Begins a session under a name that was made before, so that the closure can run twice.
 pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> {
@@ -50,7 +48,7 @@ pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> 
     let prompt = tx.put_blob(new.prompt.as_bytes())?;
     tx.execute(
         "INSERT INTO sessions
-             (id, owner, workspace, prompt, title, entries, turns, created_at, used_at)
+             (id, owner, workspace, prompt, title, turns, created_at, used_at)
          VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, ?6, ?6)",
         params![id, new.owner, new.workspace, prompt, new.title, now],
     )?;
@@ -93,6 +91,13 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, limit: u32) -> Result<Vec<Sessi
     )?)
 }
 
+/// Notes that a session was used.
+pub(crate) fn used(tx: &mut WriteTx<'_>, id: SessionId) -> Result<()> {
+    let now = tx.now();
+    tx.execute("UPDATE sessions SET used_at = ?2 WHERE id = ?1", params![id, now])?;
+    Ok(())
+}
+
 fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
     Ok(Session {
         id: row.get(0)?,
@@ -100,9 +105,8 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
         workspace: row.get(2)?,
         prompt: row.get(3)?,
         title: row.get(4)?,
-        entries: row.get(5)?,
-        turns: row.get(6)?,
-        created_at: row.get(7)?,
-        used_at: row.get(8)?,
+        turns: row.get(5)?,
+        created_at: row.get(6)?,
+        used_at: row.get(7)?,
     })
 }

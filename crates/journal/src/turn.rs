@@ -3,7 +3,7 @@
 use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
 
 use crate::storable::storable;
-use crate::{Result, SessionId, TurnId};
+use crate::{Result, SessionId, TurnId, session};
 
 /// A turn.
 #[derive(Clone, Debug)]
@@ -122,8 +122,8 @@ pub fn begin(
 ) -> Result<Turn> {
     let (now, state) = (tx.now(), State::Open);
     let number: i64 = tx.query_one(
-        "UPDATE sessions SET turns = turns + 1 WHERE id = ?1 RETURNING turns",
-        params![session],
+        "UPDATE sessions SET turns = turns + 1, used_at = ?2 WHERE id = ?1 RETURNING turns",
+        params![session, now],
         |row| row.get(0),
     )?;
     tx.execute(
@@ -187,12 +187,13 @@ pub fn reopen(tx: &mut WriteTx<'_>, id: TurnId) -> Result<()> {
 /// Ends a turn. The entry that says so is the caller's, in the same transaction.
 pub fn end(tx: &mut WriteTx<'_>, id: TurnId, outcome: Outcome, reason: Option<&str>) -> Result<()> {
     let (now, reason) = (tx.now(), reason.map(storable));
-    tx.execute(
+    let session = tx.query_one(
         "UPDATE turns SET state = ?2, outcome = ?3, reason = ?4, resume_at = NULL, ended_at = ?5
-         WHERE id = ?1",
+         WHERE id = ?1 RETURNING session",
         params![id, State::Ended, outcome, reason.as_deref(), now],
+        |row| row.get(0),
     )?;
-    Ok(())
+    session::used(tx, session)
 }
 
 fn read(row: &Row<'_>) -> mainstay_store::Result<Turn> {

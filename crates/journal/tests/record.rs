@@ -106,15 +106,18 @@ fn a_call_is_open_until_its_first_outcome() {
             let seq = entry::append(tx, begun.session, begun.turn, &body)?;
             call::intend(tx, first, place, (seq, 0), "shell")?;
             call::intend(tx, second, place, (seq, 1), "shell")?;
-            call::start(tx, first, Some("{\"keeper\":\"k\"}"))
+            call::start(tx, begun.session, first, Some("{\"keeper\":\"k\"}"))
         });
         let open = store.read(|tx| call::open(tx, begun.session)).unwrap();
         let states: Vec<_> = open.iter().map(|open| (open.id, open.state)).collect();
         assert_eq!(states, [(first, call::State::Started), (second, call::State::Intended)]);
         assert_eq!(open[0].plan.as_deref(), Some("{\"keeper\":\"k\"}"));
         assert_eq!((&open[0].call, &open[1].call), (&asked("a"), &asked("b")));
-        assert!(write(store, |tx| call::finish(tx, first, 2)));
-        assert!(!write(store, |tx| call::finish(tx, first, 3)), "a second outcome was taken");
+        assert!(write(store, |tx| call::finish(tx, begun.session, first, 2)));
+        assert!(
+            !write(store, |tx| call::finish(tx, begun.session, first, 3)),
+            "a second outcome was taken"
+        );
         assert_eq!(store.read(|tx| call::open(tx, begun.session)).unwrap().len(), 1);
     });
 }
@@ -160,8 +163,9 @@ fn every_attempt_is_in_the_ledger_and_in_the_sums() {
         });
         write(store, |tx| model_call::begin(tx, Id::new(), &purpose, "a/x"));
         assert_eq!(write(store, |tx| model_call::abandon(tx, begun.session)), 1);
-        let all =
-            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(begun.turn))).unwrap();
+        let all = store
+            .read(|tx| model_call::spent_on(tx, model_call::On::Turn(begun.session, begun.turn)))
+            .unwrap();
         assert_eq!((all.calls, all.failed, all.usage, all.cost), (3, 1, answered.usage, 42));
         for by in [model_call::By::Day, model_call::By::Session, model_call::By::Model] {
             let parts = store.read(|tx| model_call::spent(tx, begun.owner, by, 0)).unwrap();

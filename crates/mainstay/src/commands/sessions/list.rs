@@ -71,7 +71,6 @@ pub(super) fn data(session: &Session, turn: Option<&Turn>) -> Value {
         "id": session.id,
         "title": session.title,
         "workspace": session.workspace,
-        "entries": session.entries,
         "turns": session.turns,
         "created_at": session.created_at,
         "used_at": session.used_at,
