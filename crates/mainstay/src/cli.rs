@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, cost, doctor, man, restore, resume, run, sessions, store,
+    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store,
 };
 use crate::context::Context;
 use crate::env;
@@ -36,6 +36,7 @@ enum Command {
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     Cost(cost::CostArgs),
+    Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
@@ -64,6 +65,7 @@ pub(crate) fn run() -> Exit {
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),
         Command::Restore(args) => restore::run(args, &context),
