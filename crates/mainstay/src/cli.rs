@@ -111,8 +111,9 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
 /// The end of the help text, from the registries.
 fn closing() -> String {
     let mut text = "Environment:\n".to_owned();
+    let width = env::ALL.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
     for variable in env::ALL {
-        text.push_str(&format!("  {:<16}{}\n", variable.name, variable.doc));
+        text.push_str(&format!("  {:<width$}  {}\n", variable.name, variable.doc));
     }
     text.push_str("\nExit codes:\n");
     for exit in Exit::ALL {

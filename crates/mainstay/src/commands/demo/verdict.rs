@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::below::{self, LOOK};
 use super::play::Seen;
 use super::scene::Scene;
-use super::script::{self, REPORT, Trace};
+use super::script::{self, REPORT, Step, Trace};
 use super::stage::Stage;
 use crate::error::Error;
 use crate::wording;
@@ -52,41 +52,15 @@ struct StepFound {
 impl Verdict {
     /// Looks at everything, and clears up.
     pub(super) fn of(seen: &Seen, scene: &Scene, millis: i64) -> Self {
-        let report = scene.file(REPORT);
-        let outcomes = outcomes(&seen.session);
-        let steps: Vec<StepFound> = script::steps()
-            .into_iter()
-            .enumerate()
-            .map(|(index, step)| {
-                let outcomes = outcomes.get(index).map(Vec::as_slice).unwrap_or_default();
-                let (trace, traces) = match step.trace {
-                    Trace::Line(line) => (
-                        Some(format!("line \"{line}\"")),
-                        report.lines().filter(|each| *each == line).count(),
-                    ),
-                    Trace::File(name, content) => {
-                        (Some(format!("file {name}")), usize::from(scene.file(name) == content))
-                    }
-                    Trace::Nothing => (None, 0),
-                };
-                StepFound {
-                    number: index + 1,
-                    tool: step.tool,
-                    what: step.shown,
-                    outcomes: outcomes.len(),
-                    in_doubt: outcomes.contains(&Sure::No),
-                    trace,
-                    traces,
-                }
-            })
-            .collect();
+        let steps = steps_found(&seen.session, |name| scene.file(name));
         let mut left_behind = processes_left();
         if let Err(error) = scene.strike() {
             left_behind.push(format!("{}: {error}", scene.root().display()));
         }
-        let complete = outcomes.len() == steps.len() && seen.answer.is_some();
         Self {
-            good: complete && left_behind.is_empty() && steps.iter().all(StepFound::ran_once),
+            good: seen.answer.is_some()
+                && left_behind.is_empty()
+                && steps.iter().all(StepFound::ran_once),
             steps,
             killed_agent: seen.agent,
             command: seen.command,
@@ -163,6 +137,34 @@ impl StepFound {
     }
 }
 
+/// What the journal and the files of the workspace say of every step.
+fn steps_found(session: &Value, file: impl Fn(&str) -> String) -> Vec<StepFound> {
+    let outcomes = outcomes(session);
+    let found = |(index, step): (usize, Step)| {
+        let outcomes = outcomes.get(index).map(Vec::as_slice).unwrap_or_default();
+        let (trace, traces) = match step.trace {
+            Trace::Line(line) => {
+                let lines = file(REPORT).lines().filter(|each| *each == line).count();
+                (Some(format!("line \"{line}\"")), lines)
+            }
+            Trace::File(name, content) => {
+                (Some(format!("file {name}")), usize::from(file(name) == content))
+            }
+            Trace::Nothing => (None, 0),
+        };
+        StepFound {
+            number: index + 1,
+            tool: step.tool,
+            what: step.shown,
+            outcomes: outcomes.len(),
+            in_doubt: outcomes.contains(&Sure::No),
+            trace,
+            traces,
+        }
+    };
+    script::steps().into_iter().enumerate().map(found).collect()
+}
+
 /// Whether an outcome is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sure {
@@ -206,4 +208,51 @@ fn processes_left() -> Vec<String> {
     }
     let told = |process: below::Process| format!("process {}: {}", process.pid, process.line);
     below::below().into_iter().map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A session in which every step was called, with these facts for each of its outcomes.
+    fn session(outcomes: &[&[Value]]) -> Value {
+        let mut log = Vec::new();
+        for (number, facts) in outcomes.iter().enumerate() {
+            let id = format!("call_{number}");
+            let call = json!({ "call": { "id": id, "name": "shell", "arguments": "{}" } });
+            log.push(json!({ "body": { "assistant": { "parts": [call], "model": "m" } } }));
+            for fact in *facts {
+                let result = json!({ "call": id, "name": "shell", "content": [] });
+                let facts = if fact.is_null() { json!([]) } else { json!([fact]) };
+                log.push(json!({ "body": { "result": { "result": result, "facts": facts } } }));
+            }
+        }
+        json!({ "log": log })
+    }
+
+    fn wrong(session: &Value, report: &str) -> Vec<usize> {
+        let file = |name: &str| match script::steps().remove(0).trace {
+            Trace::File(script, content) if script == name => content.to_owned(),
+            _ => report.to_owned(),
+        };
+        let steps = steps_found(session, file);
+        steps.iter().filter(|step| !step.ran_once()).map(|step| step.number).collect()
+    }
+
+    #[test]
+    fn a_step_that_ran_twice_or_not_at_all_or_perhaps_is_found() {
+        let once: &[Value] = &[Value::Null];
+        let good = session(&[once; 6]);
+        let report = "north 42\nsouth 58\ntotal 100\nchecked yes\n";
+        assert_eq!(wrong(&good, report), [0; 0]);
+        assert_eq!(wrong(&good, &report.replace("south 58", "south 58\nsouth 58")), [3]);
+        assert_eq!(wrong(&good, &report.replace("checked yes\n", "")), [6]);
+        let twice: &[Value] = &[Value::Null, Value::Null];
+        assert_eq!(wrong(&session(&[once, twice, once, &[], once, once]), report), [2, 4]);
+        let doubt = json!(Fact::InDoubt);
+        assert_eq!(wrong(&session(&[once, once, &[doubt], once, once, once]), report), [3]);
+        assert_eq!(wrong(&session(&[]), report), [1, 2, 3, 4, 5, 6]);
+    }
 }
