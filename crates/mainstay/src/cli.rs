@@ -110,10 +110,15 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
 
 /// The end of the help text, from the registries.
 fn closing() -> String {
-    let mut text = "Environment:\n".to_owned();
-    let width = env::ALL.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
-    for variable in env::ALL {
-        text.push_str(&format!("  {:<width$}  {}\n", variable.name, variable.doc));
+    let mut text = String::new();
+    let all = || env::ALL.iter().chain(&env::GIVEN);
+    let width = all().map(|variable| variable.name.len()).max().unwrap_or(0);
+    let parts = [("Environment", &env::ALL[..]), ("\nSet for commands", &env::GIVEN[..])];
+    for (title, variables) in parts {
+        text.push_str(&format!("{title}:\n"));
+        for variable in variables {
+            text.push_str(&format!("  {:<width$}  {}\n", variable.name, variable.doc));
+        }
     }
     text.push_str("\nExit codes:\n");
     for exit in Exit::ALL {

@@ -43,6 +43,12 @@ pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
 pub(crate) const ALL: [Variable; 6] =
     [MAINSTAY_HOME, MAINSTAY_STORE, MAINSTAY_MODEL, MAINSTAY_KEEPER_GRACE, HOME, NO_COLOR];
 
+/// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.
+pub(crate) const GIVEN: [Variable; 2] = [
+    Variable { name: "MAINSTAY_KEEPER", doc: "The keeper that owns the command" },
+    Variable { name: "MAINSTAY_JOB", doc: "The call that started it" },
+];
+
 /// A variable that the configuration names, such as that of a provider's key.
 #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]
 pub(crate) fn named_by_configuration(name: &str) -> Option<OsString> {
