@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mainstay_testkit::process::{Running, Signal};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -136,4 +137,25 @@ fn where_nothing_can_be_kept_it_says_what_to_do() {
     assert!(told.stderr.contains("cannot be used"), "{}", told.stderr);
     assert!(told.stderr.contains("hint: Name a directory"), "{}", told.stderr);
     place.nothing_is_left("after a refusal");
+}
+
+#[test]
+fn a_step_in_doubt_makes_the_verdict_no_and_nothing_is_left_either() {
+    let place = Place::new();
+    let mut demo = Running::spawn(place.command(BINARY).args(["demo"]));
+    demo.line_with("runs as process", LONG);
+    demo.line_with("not started again", LONG);
+    let keepers: Vec<String> = processes_of(place.0.path())
+        .into_iter()
+        .filter(|process| process.contains(" keeper "))
+        .collect();
+    assert_eq!(keepers.len(), 2, "a guard and a worker: {keepers:?}");
+    for keeper in keepers {
+        let pid = keeper.split(':').next().and_then(|pid| pid.parse().ok());
+        rustix::process::kill_process(pid.and_then(Pid::from_raw).unwrap(), Signal::KILL).unwrap();
+    }
+    let found = demo.line_with("WRONG 3/6", LONG);
+    assert!(found.contains("in doubt"), "{found}");
+    assert_eq!(demo.wait(LONG).code(), Some(1));
+    place.nothing_is_left("after a lost keeper");
 }
