@@ -49,7 +49,7 @@ pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> 
     tx.execute(
         "INSERT INTO sessions
              (id, owner, workspace, prompt, title, turns, created_at, used_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, ?6, ?6)",
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6)",
         params![id, new.owner, new.workspace, prompt, new.title, now],
     )?;
     Ok(())

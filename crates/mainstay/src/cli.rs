@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, cost, doctor, man, restore, resume, run, sessions, store,
+    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store,
 };
 use crate::context::Context;
 use crate::env;
@@ -36,6 +36,7 @@ enum Command {
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     Cost(cost::CostArgs),
+    Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
@@ -64,6 +65,7 @@ pub(crate) fn run() -> Exit {
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),
         Command::Restore(args) => restore::run(args, &context),
@@ -108,9 +110,15 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
 
 /// The end of the help text, from the registries.
 fn closing() -> String {
-    let mut text = "Environment:\n".to_owned();
-    for variable in env::ALL {
-        text.push_str(&format!("  {:<16}{}\n", variable.name, variable.doc));
+    let mut text = String::new();
+    let all = || env::ALL.iter().chain(&env::GIVEN);
+    let width = all().map(|variable| variable.name.len()).max().unwrap_or(0);
+    let parts = [("Environment", &env::ALL[..]), ("\nSet for commands", &env::GIVEN[..])];
+    for (title, variables) in parts {
+        text.push_str(&format!("{title}:\n"));
+        for variable in variables {
+            text.push_str(&format!("  {:<width$}  {}\n", variable.name, variable.doc));
+        }
     }
     text.push_str("\nExit codes:\n");
     for exit in Exit::ALL {

@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod cost;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod restore;

@@ -18,7 +18,7 @@ pub(crate) const MAINSTAY_HOME: Variable =
 /// Where the store is.
 pub(crate) const MAINSTAY_STORE: Variable = Variable {
     name: "MAINSTAY_STORE",
-    doc: "The store that --store names; here a password is not seen in the list of processes",
+    doc: "The store that --store names; no list of processes shows a password here",
 };
 
 /// The user's own directory.
@@ -36,12 +36,18 @@ pub(crate) const MAINSTAY_MODEL: Variable =
 /// How long a keeper waits for a new agent.
 pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
     name: "MAINSTAY_KEEPER_GRACE",
-    doc: "How long commands go on after their agent died, waiting for another: seconds",
+    doc: "How long commands wait for a new agent when theirs has died: seconds",
 };
 
 /// Every variable.
 pub(crate) const ALL: [Variable; 6] =
     [MAINSTAY_HOME, MAINSTAY_STORE, MAINSTAY_MODEL, MAINSTAY_KEEPER_GRACE, HOME, NO_COLOR];
+
+/// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.
+pub(crate) const GIVEN: [Variable; 2] = [
+    Variable { name: "MAINSTAY_KEEPER", doc: "The keeper that owns the command" },
+    Variable { name: "MAINSTAY_JOB", doc: "The call that started it" },
+];
 
 /// A variable that the configuration names, such as that of a provider's key.
 #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 
+mod demo;
 mod killed;
 mod turns;
 mod world;

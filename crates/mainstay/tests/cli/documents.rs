@@ -16,6 +16,13 @@ fn help_of_every_command() {
     check("help", "--help");
     check("help_short", "-h");
     check("help_nothing_typed", "");
+    check("help_run", "run --help");
+    check("help_resume", "resume --help");
+    check("help_sessions", "sessions --help");
+    check("help_sessions_list", "sessions list --help");
+    check("help_sessions_show", "sessions show --help");
+    check("help_cost", "cost --help");
+    check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
     check("help_backup", "backup --help");
     check("help_restore", "restore --help");
@@ -68,9 +75,16 @@ fn manual_pages_are_written_for_every_command() {
         [
             "mainstay-backup.1",
             "mainstay-completions.1",
+            "mainstay-cost.1",
+            "mainstay-demo.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
             "mainstay-restore.1",
+            "mainstay-resume.1",
+            "mainstay-run.1",
+            "mainstay-sessions-list.1",
+            "mainstay-sessions-show.1",
+            "mainstay-sessions.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
