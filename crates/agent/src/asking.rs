@@ -6,16 +6,18 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_llm::{Answer, Event as Heard, Failure, Request};
-use mainstay_message::{AssistantPart, Content, Usage};
+use mainstay_message::{AssistantPart, Content, Message, Usage};
 use mainstay_store::{Id, WriteTx};
+use tokio::sync::mpsc::UnboundedSender;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
-use crate::work::Work;
-use crate::{Event, Observer, Result};
+use crate::{Event, Result};
 
 /// What a model that says nothing about its limit may answer, for the reservation.
 const USUAL_OUTPUT: i64 = 8_192;
+/// Tokens of a result that is not known yet, for the reservation.
+const USUAL_RESULT: i64 = 1_000;
 /// Bytes of a token, before a provider's own count is known.
 const USUAL_BYTES: f64 = 3.5;
 
@@ -74,7 +76,7 @@ impl Sizes {
     }
 
     /// Learns from what a provider counted.
-    fn learn(&mut self, usage: &Usage) {
+    pub(crate) fn learn(&mut self, usage: &Usage) {
         let tokens = usage.all_input();
         if tokens > 0 {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -93,15 +95,16 @@ impl Sizes {
         tokens
     }
 
-    /// What the next call may take.
-    pub(crate) fn reservation(&self, agent: &Agent) -> Amount {
+    /// What the next call may take, after `results` that are not known yet.
+    pub(crate) fn reservation(&self, agent: &Agent, results: usize) -> Amount {
         let settings = &agent.parts.settings;
         let first = settings.chain.first();
         let output = settings
             .max_output
             .or_else(|| first.and_then(|candidate| candidate.max_output))
             .map_or(USUAL_OUTPUT, i64::from);
-        let input = self.tokens();
+        let results = i64::try_from(results).unwrap_or(i64::MAX);
+        let input = self.tokens() + results.saturating_mul(USUAL_RESULT);
         let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
         let usage = Usage { input: count(input), output: count(output), ..Usage::default() };
         let money = first
@@ -113,87 +116,121 @@ impl Sizes {
 
 impl Asking {
     /// Reserves and writes down that the first model is about to be asked; says which budget has no
-    /// room where one has none.
+    /// room where one has none. `correction` belongs to the question before.
     pub(crate) fn begin(
         tx: &mut WriteTx<'_>,
         agent: &Agent,
         place: (SessionId, TurnId),
-        reserved: Amount,
-        id: Id,
-    ) -> Result<std::result::Result<Self, Spent>> {
-        let model = agent.parts.settings.chain.first().map(ToString::to_string);
-        if let Err(spent) =
-            budget::reserve(tx, &account(agent, &budget::of_turn(place.1)), &reserved)?
-        {
-            return Ok(Err(spent));
+        new: &Self,
+        correction: &Amount,
+    ) -> Result<std::result::Result<(), Spent>> {
+        let id = budget::of_turn(place.1);
+        let reserved = budget::reserve(tx, &account(agent, &id), &new.reserved, correction)?;
+        if reserved.is_ok() {
+            let model = agent.parts.settings.chain.first().map(ToString::to_string);
+            let model = model.unwrap_or_default();
+            model_call::begin(tx, new.id, &purpose(agent, place), &model)?;
         }
-        model_call::begin(tx, id, &purpose(agent, place), &model.unwrap_or_default())?;
-        Ok(Ok(Self { id, reserved }))
+        Ok(reserved)
     }
 
-    /// Writes down what became of it.
+    /// Writes down what became of it, and answers what the reservation differs from what was used.
     pub(crate) fn finish(
         &self,
         tx: &mut WriteTx<'_>,
         agent: &Agent,
         place: (SessionId, TurnId),
         attempts: &[Attempt],
-    ) -> Result<()> {
+    ) -> Result<Amount> {
         model_call::finish(tx, self.id, &purpose(agent, place), attempts)?;
-        let mut used =
-            Amount { calls: i64::try_from(attempts.len()).unwrap_or(1), ..Amount::default() };
+        let calls = i64::try_from(attempts.len()).unwrap_or(1);
+        let mut used = Amount { calls, ..Amount::default() };
         for attempt in attempts {
             used.money += attempt.cost;
             used.tokens += i64::try_from(attempt.usage.total()).unwrap_or(i64::MAX);
         }
-        budget::settle(tx, &account(agent, &budget::of_turn(place.1)), &self.reserved, &used)
+        Ok(used.minus(&self.reserved))
+    }
+
+    /// Takes it back: no model was asked.
+    pub(crate) fn withdraw(
+        &self,
+        tx: &mut WriteTx<'_>,
+        agent: &Agent,
+        place: (SessionId, TurnId),
+    ) -> Result<()> {
+        model_call::withdraw(tx, self.id, &purpose(agent, place))?;
+        correct(tx, agent, place, &Amount::default().minus(&self.reserved))
     }
 }
 
-/// Asks the models of the chain. Cancelled by dropping it.
-pub(crate) async fn ask(
-    work: &mut Work,
-    left: Duration,
-    observer: Observer<'_>,
-) -> std::result::Result<Answer, Failure> {
-    let agent = work.agent.clone();
-    let settings = &agent.parts.settings;
-    let session = work.id.to_string();
-    let request = Request {
-        system: &work.prompt,
-        tools: &agent.parts.specs,
-        messages: work.transcript.messages(),
-        max_output: settings.max_output,
-        temperature: settings.temperature,
-        effort: settings.effort,
-        cache_key: Some(&session),
-    };
-    let mut limits = settings.asking.clone();
-    limits.chain = limits.chain.min(left);
-    let mut listener = |heard: Heard<'_>| match heard {
-        Heard::Text(delta) => observer(Event::Text { delta: delta.to_owned() }),
-        Heard::Reasoning(delta) => observer(Event::Reasoning { delta: delta.to_owned() }),
-        Heard::Call { .. } => {}
-        Heard::Failed(attempt) => {
-            observer(Event::Notice {
-                about: "retry",
-                message: format!("{}: {}", attempt.candidate, attempt.cause()),
-                void: true,
-            });
-        }
-        Heard::Waiting { why, wait } => observer(Event::Notice {
+/// Charges a correction to the budgets of a turn.
+pub(crate) fn correct(
+    tx: &mut WriteTx<'_>,
+    agent: &Agent,
+    place: (SessionId, TurnId),
+    correction: &Amount,
+) -> Result<()> {
+    let id = budget::of_turn(place.1);
+    budget::correct(tx, &account(agent, &id), correction)
+}
+
+/// What is asked.
+pub(crate) struct Question<'a> {
+    pub(crate) agent: &'a Agent,
+    pub(crate) session: SessionId,
+    pub(crate) prompt: &'a str,
+    pub(crate) messages: &'a [Message],
+    /// How long there is for it.
+    pub(crate) left: Duration,
+}
+
+impl Question<'_> {
+    /// Asks the models of the chain. Cancelled by dropping it.
+    pub(crate) async fn ask(
+        self,
+        heard: UnboundedSender<Event>,
+    ) -> std::result::Result<Answer, Failure> {
+        let Parts { client, specs, settings, .. } = &*self.agent.parts;
+        let session = self.session.to_string();
+        let request = Request {
+            system: self.prompt,
+            tools: specs,
+            messages: self.messages,
+            max_output: settings.max_output,
+            temperature: settings.temperature,
+            effort: settings.effort,
+            cache_key: Some(&session),
+        };
+        let mut limits = settings.asking.clone();
+        limits.chain = limits.chain.min(self.left);
+        let mut listener = |word: Heard<'_>| {
+            if let Some(event) = told(&word) {
+                // Whoever does not listen any more has cancelled.
+                let _ = heard.send(event);
+            }
+        };
+        client.call(&settings.chain, &request, &limits, &mut listener).await
+    }
+}
+
+/// What a face is told of what is heard.
+fn told(heard: &Heard<'_>) -> Option<Event> {
+    Some(match heard {
+        Heard::Text(delta) => Event::Text { delta: (*delta).to_owned() },
+        Heard::Reasoning(delta) => Event::Reasoning { delta: (*delta).to_owned() },
+        Heard::Call { .. } => return None,
+        Heard::Failed(attempt) => Event::Notice {
+            about: "retry",
+            message: format!("{}: {}", attempt.candidate, attempt.cause()),
+            void: true,
+        },
+        Heard::Waiting { why, wait } => Event::Notice {
             about: "retry",
             message: format!("{why}; waiting {} s", wait.as_secs_f32().ceil()),
             void: false,
-        }),
-    };
-    let asked = agent.parts.client.call(&settings.chain, &request, &limits, &mut listener).await;
-    if let Ok(answer) = &asked
-        && let Some(usage) = &answer.usage
-    {
-        work.sizes.learn(usage);
-    }
-    asked
+        },
+    })
 }
 
 /// The rows of the ledger.

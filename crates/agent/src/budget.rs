@@ -100,41 +100,37 @@ pub fn depth(tx: &mut ReadTx<'_>, id: &str) -> Result<i64> {
     Ok(tx.query_opt(sql, params![id], |row| row.get(0))?.unwrap_or(0))
 }
 
-/// Charges `amount` to the turn and everything above it. Where one of them has no room for it,
-/// nothing is charged and that one is named.
+/// Charges `amount` to the turn and everything above it. Where one of them has no room for it, it
+/// is not charged and that one is named. `correction` is what earlier reservations turn out to
+/// differ by; it is charged in any case.
 pub fn reserve(
     tx: &mut WriteTx<'_>,
     account: &Account<'_>,
     amount: &Amount,
+    correction: &Amount,
 ) -> Result<std::result::Result<(), Spent>> {
     let path = path(tx, account)?;
     for step in &path {
-        if let Some(what) = step.limits.left_out(&step.used, amount) {
+        if let Some(what) = step.limits.left_out(&step.used.plus(correction), amount) {
+            charge(tx, &path, correction)?;
             let whose = spoken(&step.id);
             return Ok(Err(Spent(format!("the budget of {whose} is spent: {what}"))));
         }
     }
-    charge(tx, &path, amount)?;
+    charge(tx, &path, &amount.plus(correction))?;
     Ok(Ok(()))
 }
 
-/// Corrects what was reserved to what was used.
-pub fn settle(
-    tx: &mut WriteTx<'_>,
-    account: &Account<'_>,
-    reserved: &Amount,
-    used: &Amount,
-) -> Result<()> {
-    let difference = Amount {
-        money: used.money - reserved.money,
-        tokens: used.tokens - reserved.tokens,
-        calls: used.calls - reserved.calls,
-    };
+/// Charges what earlier reservations turn out to differ by.
+pub fn correct(tx: &mut WriteTx<'_>, account: &Account<'_>, correction: &Amount) -> Result<()> {
     let path = path(tx, account)?;
-    charge(tx, &path, &difference)
+    charge(tx, &path, correction)
 }
 
 fn charge(tx: &mut WriteTx<'_>, path: &[Step], amount: &Amount) -> Result<()> {
+    if *amount == Amount::default() {
+        return Ok(());
+    }
     for Step { id, .. } in path {
         tx.execute(
             "UPDATE budgets SET money = money + ?2, tokens = tokens + ?3, calls = calls + ?4
@@ -198,6 +194,24 @@ fn spoken(id: &str) -> &'static str {
         Some("day") => "this day",
         Some("session") => "this session",
         _ => "this turn",
+    }
+}
+
+impl Amount {
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            money: self.money.saturating_add(other.money),
+            tokens: self.tokens.saturating_add(other.tokens),
+            calls: self.calls.saturating_add(other.calls),
+        }
+    }
+
+    /// What this is more than another.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.plus(&Self { money: -other.money, tokens: -other.tokens, calls: -other.calls })
     }
 }
 

@@ -5,30 +5,38 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::entry::{self, Body};
 use mainstay_journal::model_call::Attempt;
 use mainstay_journal::{CallId, SessionId, TurnId, call, process};
 use mainstay_llm::Answer;
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
-use mainstay_store::WriteTx;
+use mainstay_store::{Id, Lease, WriteTx};
 use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
-use crate::asking::Asking;
+use crate::agent::Agent;
+use crate::asking::{self, Asking};
+use crate::budget::Amount;
 use crate::guard::Verdict;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::work::append;
-use crate::{Event, Result};
+use crate::{Event, Observer, Result};
 
-/// What happened and is not written down yet.
+/// What happened and is not written down yet. The view has it already.
 #[derive(Default)]
 pub(crate) struct Known {
-    said: Option<Said>,
-    /// The names of the calls in what was said.
+    /// In the order in which it happened.
+    items: Vec<Item>,
+    /// The names of the calls in the last message.
     pub(crate) call_ids: Vec<CallId>,
-    pub(crate) results: Vec<Written>,
+    /// What is to be told after the results.
+    pub(crate) later: Vec<Event>,
+}
+
+enum Item {
+    Said(Said),
+    Result(Written),
 }
 
 /// A model's message.
@@ -36,13 +44,14 @@ struct Said {
     asking: Asking,
     attempts: Vec<Attempt>,
     body: Body,
-    calls: Vec<Call>,
+    /// The calls it asks for: their names and tools.
+    calls: Vec<(CallId, String)>,
 }
 
 /// A result as it will be written.
-pub(crate) struct Written {
+struct Written {
     id: CallId,
-    pub(crate) body: Body,
+    body: Body,
     whole: Option<Vec<u8>>,
     facts: Vec<Fact>,
     event: Event,
@@ -63,11 +72,56 @@ impl Known {
         attempts: Vec<Attempt>,
         answer: &Answer,
         calls: &[Call],
-    ) {
+    ) -> Body {
         let body =
             Body::Assistant { parts: answer.parts.clone(), model: answer.candidate.to_string() };
-        self.call_ids = calls.iter().map(|_| CallId::new()).collect();
-        self.said = Some(Said { asking, attempts, body, calls: calls.to_vec() });
+        let calls: Vec<_> = calls.iter().map(|call| (CallId::new(), call.name.clone())).collect();
+        self.call_ids = calls.iter().map(|(id, _)| *id).collect();
+        self.items.push(Item::Said(Said { asking, attempts, body: body.clone(), calls }));
+        body
+    }
+
+    /// Whether a model's message is to be written down.
+    pub(crate) fn has_message(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Said(_)))
+    }
+
+    /// Whether results are to be written down.
+    pub(crate) fn has_results(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Result(_)))
+    }
+
+    /// Writes it all down, with `more`, which is given the correction of the budgets that is due.
+    /// What can be told is told when it is durable.
+    pub(crate) fn write<T: Send>(
+        &mut self,
+        agent: &Agent,
+        lease: &Lease,
+        place: (SessionId, TurnId),
+        observer: Observer<'_>,
+        mut more: impl FnMut(&mut WriteTx<'_>, Option<Amount>) -> Result<T> + Send,
+    ) -> Result<T> {
+        let known = &*self;
+        let value = agent.write(|tx| {
+            lease.guard(tx)?;
+            let mut correction = None;
+            for item in &known.items {
+                match item {
+                    Item::Said(said) => correction = Some(said.write(tx, agent, place)?),
+                    Item::Result(written) => written.write(tx, place)?,
+                }
+            }
+            more(tx, correction)
+        })?;
+        for item in self.items.drain(..) {
+            if let Item::Result(written) = item {
+                observer(written.event);
+            }
+        }
+        for event in self.later.drain(..) {
+            observer(event);
+        }
+        Ok(value)
     }
 }
 
@@ -127,7 +181,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Writes down that calls are about to have their effect.
+    /// Writes down that calls are about to have their effect. With a new message the next question
+    /// is reserved too, so that it can be asked the moment the results are there.
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
         let starting: Vec<(CallId, Option<String>)> = running
             .iter()
@@ -135,13 +190,32 @@ impl Drive<'_> {
             .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
             .collect();
         if !starting.is_empty() {
-            let session = self.work.id;
-            self.commit(|tx| {
+            let agent = self.work.agent.clone();
+            let place = self.place();
+            let next = self.known.has_message().then(|| Asking {
+                id: Id::new(),
+                reserved: self.work.sizes.reservation(&agent, self.flying.len()),
+            });
+            let reserved = self.commit_with(|tx, correction| {
                 for (id, plan) in &starting {
-                    call::start(tx, session, *id, plan.as_deref())?;
+                    call::start(tx, place.0, *id, plan.as_deref())?;
                 }
-                Ok(())
+                match &next {
+                    Some(next) => {
+                        Asking::begin(tx, &agent, place, next, &correction.unwrap_or_default())
+                    }
+                    None => {
+                        asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+                        Ok(Ok(()))
+                    }
+                }
             })?;
+            // One that could not be reserved is tried again when it is due, and then told.
+            if reserved.is_ok()
+                && let Some(next) = next
+            {
+                self.next = Some(next);
+            }
         }
         for (pending, _) in running {
             let arguments = match &pending.arguments {
@@ -276,13 +350,14 @@ impl Drive<'_> {
         if outcome.facts.iter().any(|fact| matches!(fact, Fact::Background { .. })) {
             self.work.has_processes = true;
         }
-        self.known.results.push(Written {
+        self.work.take_in(&body);
+        self.known.items.push(Item::Result(Written {
             id: pending.id,
             body,
             whole: outcome.whole,
             facts: outcome.facts,
             event,
-        });
+        }));
     }
 
     /// Gives every call that flies an outcome: what had begun tells how far it came, the rest is not
@@ -345,44 +420,36 @@ impl Drive<'_> {
         }
     }
 
-    /// Commits what is known, and more. Events are told when it is durable.
+    /// Commits what is known, and more, which is given the correction of the budgets that is due.
     pub(crate) fn commit_with<T: Send>(
         &mut self,
-        mut more: impl FnMut(&mut WriteTx<'_>, &mut Vec<Entry>) -> Result<T> + Send,
+        more: impl FnMut(&mut WriteTx<'_>, Option<Amount>) -> Result<T> + Send,
     ) -> Result<T> {
         let agent = self.work.agent.clone();
         let place = self.place();
-        let (known, lease) = (&self.known, &self.work.lease);
-        let (entries, value) = agent.write(|tx| {
-            lease.guard(tx)?;
-            let mut entries = Vec::new();
-            if let Some(said) = &known.said {
-                let entry = append(tx, place.0, place.1, &said.body)?;
-                for (position, (call, id)) in said.calls.iter().zip(&known.call_ids).enumerate() {
-                    call::intend(tx, *id, place, (entry.seq, position), &call.name)?;
-                }
-                said.asking.finish(tx, &agent, place, &said.attempts)?;
-                entries.push(entry);
-            }
-            for written in &known.results {
-                entries.push(written.write(tx, place)?);
-            }
-            let value = more(tx, &mut entries)?;
-            Ok((entries, value))
-        })?;
-        for entry in &entries {
-            self.work.take_in(entry);
+        self.known.write(&agent, &self.work.lease, place, self.observer, more)
+    }
+}
+
+impl Said {
+    /// Writes the message and its calls down; answers the correction of the budgets that is due.
+    fn write(
+        &self,
+        tx: &mut WriteTx<'_>,
+        agent: &Agent,
+        place: (SessionId, TurnId),
+    ) -> Result<Amount> {
+        let seq = entry::append(tx, place.0, place.1, &self.body)?;
+        for (position, (id, tool)) in self.calls.iter().enumerate() {
+            call::intend(tx, *id, place, (seq, position), tool)?;
         }
-        for written in std::mem::take(&mut self.known).results {
-            (self.observer)(written.event);
-        }
-        Ok(value)
+        self.asking.finish(tx, agent, place, &self.attempts)
     }
 }
 
 impl Written {
-    fn write(&self, tx: &mut WriteTx<'_>, (session, turn): (SessionId, TurnId)) -> Result<Entry> {
-        let entry = match (&self.whole, &self.body) {
+    fn write(&self, tx: &mut WriteTx<'_>, (session, turn): (SessionId, TurnId)) -> Result<()> {
+        let seq = match (&self.whole, &self.body) {
             (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
                 let body = Body::Result {
                     result: result.clone(),
@@ -390,11 +457,11 @@ impl Written {
                     fingerprint: fingerprint.clone(),
                     whole: Some(tx.put_blob(bytes)?.to_string()),
                 };
-                append(tx, session, turn, &body)?
+                entry::append(tx, session, turn, &body)?
             }
-            (_, body) => append(tx, session, turn, body)?,
+            (_, body) => entry::append(tx, session, turn, body)?,
         };
-        call::finish(tx, session, self.id, entry.seq)?;
+        call::finish(tx, session, self.id, seq)?;
         for fact in &self.facts {
             match fact {
                 Fact::Background { process, keeper, command } => {
@@ -406,7 +473,7 @@ impl Written {
                 Fact::File { .. } | Fact::Exit { .. } | Fact::InDoubt => {}
             }
         }
-        Ok(entry)
+        Ok(())
     }
 }
 

@@ -1,27 +1,30 @@
 //! The turn: ask, run what was asked for, ask again, until there is an answer.
 //!
-//! Every step is committed before the next one begins. A round of one call takes two commits: the
-//! model's message together with the start of its call, and the call's result together with the
-//! next question's reservation.
+//! Before a call has its effect its intent is durable, and with it the reservation of the question
+//! that will follow. Its result is written down while the model is being asked; nothing is done with
+//! the answer before that is durable. So a round takes two commits, or one where the model answers at
+//! once.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
-use mainstay_journal::{SessionId, TurnId, model_call, process};
-use mainstay_llm::{Answer, Stop as Why};
+use mainstay_journal::{SessionId, TurnId, entry, model_call, process};
+use mainstay_llm::{Answer, Failure, Stop as Why};
 use mainstay_message::{AssistantPart, Usage};
 use mainstay_store::{Id, WriteTx};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::blocking;
-use crate::asking::{self, Asking};
+use crate::asking::{self, Asking, Question};
 use crate::calls::Known;
 use crate::guard::LoopGuard;
 use crate::pending::Pending;
-use crate::work::{Work, append, words};
+use crate::work::{Work, words};
 use crate::{Error, Event, Observer, Result, budget, processes};
 
 /// How a turn ended, or why it stopped.
@@ -61,11 +64,16 @@ pub(crate) struct Drive<'a> {
     pub(crate) deadline: Instant,
     /// What is known and not written down yet; the next commit writes it.
     pub(crate) known: Known,
+    /// The next question, where it is reserved already.
+    pub(crate) next: Option<Asking>,
     /// Calls without an outcome, in the order they were asked for.
     pub(crate) flying: VecDeque<Pending>,
     answer: String,
     empty_answers: u32,
 }
+
+/// What came of a question.
+type Asked = std::result::Result<Answer, Failure>;
 
 /// Why the rounds stop.
 pub(crate) enum Halt {
@@ -86,6 +94,9 @@ impl<E: Into<Error>> From<E> for Halt {
     }
 }
 
+/// How long results wait for company before they are written down. A model takes longer to answer, so
+/// nothing waits for it; the keeper has them if this process dies.
+const GATHER: Duration = Duration::from_millis(2);
 /// How often a model may end its turn without a word.
 const EMPTY_ANSWERS: u32 = 1;
 
@@ -148,6 +159,7 @@ impl<'a> Drive<'a> {
             guard: LoopGuard::default(),
             deadline: Instant::now() + wall,
             known: Known::default(),
+            next: None,
             flying: VecDeque::new(),
             answer: String::new(),
             empty_answers: 0,
@@ -199,23 +211,14 @@ impl<'a> Drive<'a> {
         }
         self.run_calls().await?;
         loop {
-            let asking = self.begin_asking()?;
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let asked = {
-                let asked = asking::ask(self.work, left, self.observer);
-                tokio::select! {
-                    biased;
-                    () = self.cancel.cancelled() => return Err(Halt::Cancelled),
-                    asked = timeout_at(self.deadline, asked) => asked,
-                }
-            };
-            let Ok(asked) = asked else { return Err(self.out_of_time()) };
+            let asking = self.asking()?;
+            let asked = self.ask().await?;
             let attempts = asking::attempts(&asked);
-            let (session, turn) = self.place();
             match asked {
                 Ok(answer) => {
                     let calls = calls_of(&answer);
-                    self.known.say(asking, attempts, &answer, &calls);
+                    let body = self.known.say(asking, attempts, &answer, &calls);
+                    self.work.take_in(&body);
                     if calls.is_empty() {
                         if self.answered(&answer)? {
                             return Ok(());
@@ -231,8 +234,11 @@ impl<'a> Drive<'a> {
                     }
                 }
                 Err(failure) => {
-                    let agent = self.work.agent.clone();
-                    self.commit(|tx| asking.finish(tx, &agent, (session, turn), &attempts))?;
+                    let (agent, place) = (self.work.agent.clone(), self.place());
+                    self.commit(|tx| {
+                        let correction = asking.finish(tx, &agent, place, &attempts)?;
+                        asking::correct(tx, &agent, place, &correction)
+                    })?;
                     return Err(match failure.retry_at {
                         Some(at) => {
                             Halt::Parked { reason: failure.to_string(), resume_at: Some(at) }
@@ -244,11 +250,59 @@ impl<'a> Drive<'a> {
         }
     }
 
+    /// Asks the models. Results that are not written down yet are, after a moment in which others may
+    /// join them; what is heard is told after that.
+    async fn ask(&mut self) -> std::result::Result<Asked, Halt> {
+        let asked = self.hear().await?.ok_or_else(|| self.out_of_time())?;
+        if let Ok(answer) = &asked
+            && let Some(usage) = &answer.usage
+        {
+            self.work.sizes.learn(usage);
+        }
+        Ok(asked)
+    }
+
+    /// Asks and hears; nothing where the turn's time is over.
+    async fn hear(&mut self) -> std::result::Result<Option<Asked>, Halt> {
+        let (agent, place) = (self.work.agent.clone(), self.place());
+        let (sender, mut heard) = unbounded_channel();
+        let question = Question {
+            agent: &agent,
+            session: self.work.id,
+            prompt: &self.work.prompt,
+            messages: self.work.transcript.messages(),
+            left: self.deadline.saturating_duration_since(Instant::now()),
+        };
+        let mut asking = pin!(timeout_at(self.deadline, question.ask(sender)));
+        let mut gathering = pin!(sleep(GATHER));
+        let mut owed = self.known.has_results();
+        let asked = loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                asked = &mut asking => break asked,
+                () = &mut gathering, if owed => {
+                    let (known, lease) = (&mut self.known, &self.work.lease);
+                    known.write(&agent, lease, place, self.observer, |_, _| Ok(()))?;
+                    owed = false;
+                }
+                Some(event) = heard.recv(), if !owed => (self.observer)(event),
+            }
+        };
+        while let Ok(event) = heard.try_recv() {
+            if owed {
+                self.known.later.push(event);
+            } else {
+                (self.observer)(event);
+            }
+        }
+        Ok(asked.ok())
+    }
+
     /// Ends the turn with an answer, in the commit that writes it down. A model that said nothing is
     /// asked once more.
     fn answered(&mut self, answer: &Answer) -> std::result::Result<bool, Halt> {
         self.answer = words(&answer.parts);
-        let (session, turn) = self.place();
         if self.answer.is_empty() {
             if self.empty_answers >= EMPTY_ANSWERS {
                 return Err(Halt::Failed(format!(
@@ -262,16 +316,7 @@ impl<'a> Drive<'a> {
             return Ok(false);
         }
         let cut = matches!(answer.stop, Why::Length);
-        self.commit_with(|tx, entries| {
-            entries.push(append(
-                tx,
-                session,
-                turn,
-                &Body::End { outcome: How::Answered, reason: None },
-            )?);
-            turn::end(tx, turn, How::Answered, None)?;
-            Ok(())
-        })?;
+        self.end(How::Answered, None)?;
         if cut {
             let message = "the answer was cut at the model's limit for one answer".to_owned();
             (self.observer)(Event::Notice { about: "cut", message, void: false });
@@ -279,38 +324,47 @@ impl<'a> Drive<'a> {
         Ok(true)
     }
 
-    /// Writes down what is known, the ends of background processes, and that a model is about to be
-    /// asked.
-    fn begin_asking(&mut self) -> std::result::Result<Asking, Halt> {
+    /// The next question, reserved and written down.
+    fn asking(&mut self) -> std::result::Result<Asking, Halt> {
         if Instant::now() >= self.deadline {
-            self.commit(|_| Ok(()))?;
             return Err(self.out_of_time());
         }
         processes::note_endings(self.work)?;
-        let (session, turn) = self.place();
-        let agent = self.work.agent.clone();
-        let listens = self.work.has_processes;
-        let reserved = self.reservation();
-        let id = Id::new();
-        let begun = self.commit_with(|tx, entries| {
-            if listens {
-                for process in process::announce(tx, session, turn)? {
-                    let text = processes::announcement(&process);
-                    entries.push(append(tx, session, turn, &Body::Notice { text })?);
-                }
-            }
-            Asking::begin(tx, &agent, (session, turn), reserved, id)
+        if self.work.has_processes {
+            self.announce()?;
+        }
+        if let Some(asking) = self.next.take() {
+            return Ok(asking);
+        }
+        let (agent, place) = (self.work.agent.clone(), self.place());
+        let reserved = self.work.sizes.reservation(&agent, 0);
+        let asking = Asking { id: Id::new(), reserved };
+        let begun = self.commit_with(|tx, correction| {
+            Asking::begin(tx, &agent, place, &asking, &correction.unwrap_or_default())
         })?;
-        begun.map_err(|spent| Halt::Parked { reason: spent.0, resume_at: None })
+        match begun {
+            Ok(()) => Ok(asking),
+            Err(spent) => Err(Halt::Parked { reason: spent.0, resume_at: None }),
+        }
     }
 
-    /// What the next question may take, with what is known and not written down yet.
-    fn reservation(&mut self) -> budget::Amount {
-        let mut sizes = self.work.sizes.clone();
-        for written in &self.known.results {
-            sizes.add(&written.body);
+    /// Tells the model which background processes ended.
+    fn announce(&mut self) -> Result<()> {
+        let (agent, place) = (self.work.agent.clone(), self.place());
+        let bodies = self.commit_with(|tx, correction| {
+            asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+            let mut bodies = Vec::new();
+            for process in process::announce(tx, place.0, place.1)? {
+                let body = Body::Notice { text: processes::announcement(&process) };
+                entry::append(tx, place.0, place.1, &body)?;
+                bodies.push(body);
+            }
+            Ok(bodies)
+        })?;
+        for body in &bodies {
+            self.work.take_in(body);
         }
-        sizes.reservation(&self.work.agent)
+        Ok(())
     }
 
     fn out_of_time(&self) -> Halt {
@@ -327,7 +381,14 @@ impl<'a> Drive<'a> {
             Halt::Broken(error) => Err(error),
             Halt::Parked { reason, resume_at } => {
                 let turn = self.turn.id;
-                self.commit(|tx| Ok(turn::park(tx, turn, &reason, resume_at)?))?;
+                let (agent, place, next) =
+                    (self.work.agent.clone(), self.place(), self.next.take());
+                self.commit(|tx| {
+                    if let Some(next) = &next {
+                        next.withdraw(tx, &agent, place)?;
+                    }
+                    Ok(turn::park(tx, turn, &reason, resume_at)?)
+                })?;
                 (self.observer)(Event::Parked { reason: reason.clone(), resume_at });
                 Ok(Ending::Parked { reason, resume_at })
             }
@@ -344,14 +405,17 @@ impl<'a> Drive<'a> {
     }
 
     fn end(&mut self, how: How, reason: Option<String>) -> Result<Ending> {
-        let (session, turn) = self.place();
+        let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
         let body = Body::End { outcome: how, reason: reason.clone() };
-        self.commit_with(|tx, entries| {
-            model_call::abandon(tx, session)?;
-            entries.push(append(tx, session, turn, &body)?);
-            turn::end(tx, turn, how, reason.as_deref())?;
-            Ok(())
+        self.commit(|tx| {
+            if let Some(next) = &next {
+                next.withdraw(tx, &agent, place)?;
+            }
+            model_call::abandon(tx, place.0)?;
+            entry::append(tx, place.0, place.1, &body)?;
+            Ok(turn::end(tx, place.1, how, reason.as_deref())?)
         })?;
+        self.work.take_in(&body);
         Ok(Ending::Over(how, reason))
     }
 
@@ -364,17 +428,25 @@ impl<'a> Drive<'a> {
         &mut self,
         mut more: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
     ) -> Result<T> {
-        self.commit_with(|tx, _| more(tx))
+        let (agent, place) = (self.work.agent.clone(), self.place());
+        self.commit_with(|tx, correction| {
+            asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+            more(tx)
+        })
     }
 
     fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {
         let (session, turn) = self.place();
-        self.commit_with(|tx, entries| {
+        self.commit(|tx| {
             for body in bodies {
-                entries.push(append(tx, session, turn, body)?);
+                entry::append(tx, session, turn, body)?;
             }
             Ok(())
-        })
+        })?;
+        for body in bodies {
+            self.work.take_in(body);
+        }
+        Ok(())
     }
 }
 

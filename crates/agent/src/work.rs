@@ -7,7 +7,7 @@ use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, call, entry, session};
 use mainstay_message::{AssistantPart, Content};
-use mainstay_store::{Id, Lease, WriteTx};
+use mainstay_store::{Id, Lease, wall_millis};
 use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ impl Work {
         let mut work = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
         work.is_new = false;
         for entry in &entries {
-            work.take_in(entry);
+            work.take_in_at(&entry.body, entry.at);
         }
         if let Some(last) = &last {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
@@ -191,7 +191,7 @@ impl Work {
         let title = title(&input.content);
         let body = Body::User { content: input.content.clone() };
         let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
-        let (row, entry) = agent.write(|tx| {
+        let row = agent.write(|tx| {
             lease.guard(tx)?;
             if is_new {
                 let new = session::New {
@@ -206,12 +206,12 @@ impl Work {
             let parent = budget::of_session(id);
             budget::open(tx, &parent, None, &settings.budgets.session)?;
             budget::open(tx, &budget::of_turn(turn), Some(&parent), &settings.budgets.turn)?;
-            let entry = append(tx, id, turn, &body)?;
-            Ok((row, entry))
+            entry::append(tx, id, turn, &body)?;
+            Ok(row)
         })?;
         self.is_new = false;
         self.recent.clear();
-        self.take_in(&entry);
+        self.take_in(&body);
         self.last = Some(row.clone());
         Ok(row)
     }
@@ -233,17 +233,21 @@ impl Work {
         Ok(ended)
     }
 
-    /// Takes a committed entry into the view and the counts.
-    pub(crate) fn take_in(&mut self, entry: &Entry) {
-        self.sizes.add(&entry.body);
-        if let Body::Result { facts, .. } = &entry.body {
+    /// Takes what was said or done into the view and the counts.
+    pub(crate) fn take_in(&mut self, body: &Body) {
+        self.take_in_at(body, wall_millis());
+    }
+
+    fn take_in_at(&mut self, body: &Body, at: i64) {
+        self.sizes.add(body);
+        if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
                 }
             }
         }
-        self.transcript.push(entry);
+        self.transcript.push(body, at);
     }
 }
 
@@ -255,17 +259,6 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         forbidden: settings.forbidden.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
-}
-
-/// Appends an entry and answers it as it was written.
-pub(crate) fn append(
-    tx: &mut WriteTx<'_>,
-    session: SessionId,
-    turn: TurnId,
-    body: &Body,
-) -> Result<Entry> {
-    let seq = entry::append(tx, session, turn, body)?;
-    Ok(Entry { seq, turn, at: tx.now(), body: body.clone() })
 }
 
 /// What a model said, without its thoughts and calls.

@@ -86,13 +86,11 @@ pub fn append(tx: &mut WriteTx<'_>, session: SessionId, turn: TurnId, body: &Bod
     let now = tx.now();
     let kept = pictures::keep(tx, body)?;
     let text = to_text(&kept)?;
-    let seq = tx.query_one(
-        "INSERT INTO entries (session, seq, turn, kind, body, at)
-         VALUES (?1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM entries WHERE session = ?1),
-             ?2, ?3, ?4, ?5)
-         RETURNING seq",
-        params![session, turn, body.kind(), text, now],
-        |row| row.get(0),
+    // Two statements: SQLite prepares an INSERT with a query in it anew every time.
+    let seq = count(tx, session)? + 1;
+    tx.execute(
+        "INSERT INTO entries (session, seq, turn, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![session, seq, turn, body.kind(), text, now],
     )?;
     Ok(seq)
 }

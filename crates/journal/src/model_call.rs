@@ -147,6 +147,16 @@ pub fn finish(
     Ok(())
 }
 
+/// Takes back that a model is about to be asked: it was not.
+pub fn withdraw(tx: &mut WriteTx<'_>, id: Id, purpose: &Purpose<'_>) -> Result<()> {
+    let (session, turn) = purpose.place();
+    tx.execute(
+        "DELETE FROM model_calls WHERE id = ?1 AND session = ?2 AND turn = ?3",
+        params![id, session, turn],
+    )?;
+    Ok(())
+}
+
 /// Closes the calls of a session that a crash or a cancellation interrupted: the provider may have
 /// answered and billed them, nobody knows. Answers how many there were.
 pub fn abandon(tx: &mut WriteTx<'_>, session: SessionId) -> Result<usize> {

@@ -25,21 +25,21 @@ pub struct Transcript {
 pub fn transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Message> {
     let mut transcript = Transcript::default();
     for entry in entries {
-        transcript.push(entry);
+        transcript.push(&entry.body, entry.at);
     }
     transcript.close();
     transcript.messages
 }
 
 impl Transcript {
-    /// Takes the next entry in.
-    pub fn push(&mut self, entry: &Entry) {
-        match &entry.body {
+    /// Takes the next entry in, and when it was written.
+    pub fn push(&mut self, body: &Body, at: i64) {
+        match body {
             Body::User { content } => {
                 self.close();
                 self.say(content.iter().filter(|part| !is_blank(part)).cloned());
             }
-            Body::Assistant { parts, .. } => self.answer(parts, entry.at),
+            Body::Assistant { parts, .. } => self.answer(parts, at),
             Body::Result { result, .. } => self.result(result),
             Body::Notice { text } => self.notice(text),
             Body::End { outcome, reason } => {

@@ -12,6 +12,13 @@ pub(crate) struct Taken {
     pub(crate) cpu: Duration,
 }
 
+impl Taken {
+    /// What this took more than another.
+    pub(crate) fn less(&self, other: &Self) -> Self {
+        Self { wall: self.wall.saturating_sub(other.wall), cpu: self.cpu.saturating_sub(other.cpu) }
+    }
+}
+
 /// Runs a command and waits for it and for all its descendants; their processor time is counted.
 ///
 /// This process is their reaper, so a keeper that outlives its agent for a moment is counted too.

@@ -12,15 +12,22 @@ const ROUNDS: usize = 100;
 const REPEATS: usize = 7;
 
 pub(crate) fn measure(report: &mut Report) {
-    let model = Model::start(ROUNDS, "echo {k}");
+    let (many, none) = (Model::start(ROUNDS, "echo {k}"), Model::start(0, "echo {k}"));
     let like = first_request();
     report.note("first request, bytes", &like.len().to_string());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // Turn by turn, so that a slow minute of the machine is shared.
+    // Turn by turn, so that a slow minute of the machine is shared. A run without rounds is taken
+    // off each: starting is measured elsewhere.
     for repeat in 0..=REPEATS {
-        let scene = Scene::new(&model.url);
-        let bare = checked(run(&mut bare::command(&model.url, &scene.workspace(), &like)));
-        let agent = checked(run(&mut scene.mainstay(&["run", "--yes", "count"])));
+        let bare = |model: &Model| {
+            let scene = Scene::new(&model.url);
+            checked(run(&mut bare::command(&model.url, &scene.workspace(), &like)))
+        };
+        let agent = |model: &Model| {
+            let scene = Scene::new(&model.url);
+            checked(run(&mut scene.mainstay(&["run", "--yes", "count"])))
+        };
+        let (bare, agent) = (bare(&many).less(&bare(&none)), agent(&many).less(&agent(&none)));
         // The first pair warms the caches.
         if repeat > 0 {
             theirs.push(bare);

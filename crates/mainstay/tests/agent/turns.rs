@@ -102,7 +102,7 @@ fn without_yes_a_command_parks_the_turn_and_yes_lets_it_go_on() {
 #[test]
 fn a_failure_is_kept_told_to_the_model_and_can_be_resumed() {
     let world = World::new(mainstay_testkit::model::Replies::new([
-        Reply::call_of("shell", &json!({ "command": "echo 0 >> count" })),
+        Reply::call_of("shell", json!({ "command": "echo 0 >> count" })),
         Reply::status(401, "that key is wrong"),
         Reply::text("done after all"),
     ]));
@@ -122,7 +122,7 @@ fn a_failure_is_kept_told_to_the_model_and_can_be_resumed() {
 #[test]
 fn going_in_circles_is_ended_with_a_report() {
     let world = World::new(|_: &mainstay_testkit::model::Asked| {
-        Reply::call_of("read_file", &json!({ "path": "a.txt" }))
+        Reply::call_of("read_file", json!({ "path": "a.txt" }))
     });
     std::fs::write(world.workspace().join("a.txt"), "the same").unwrap();
     let told = world.run(&["run", "read"]).ended_with(1);
