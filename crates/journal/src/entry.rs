@@ -145,8 +145,9 @@ fn read(
 
 /// How many entries a session has.
 pub fn count(tx: &mut ReadTx<'_>, session: SessionId) -> Result<i64> {
-    let sql = "SELECT COALESCE(MAX(seq), 0) FROM entries WHERE session = ?1";
-    Ok(tx.query_one(sql, params![session], |row| row.get(0))?)
+    // Not MAX(seq): SQLite would prepare that anew every time.
+    let sql = "SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
+    Ok(tx.query_opt(sql, params![session], |row| row.get(0))?.unwrap_or(0))
 }
 
 /// One entry of a session.
