@@ -120,12 +120,12 @@ impl Asking {
     pub(crate) fn begin(
         tx: &mut WriteTx<'_>,
         agent: &Agent,
+        account: &Account,
         place: (SessionId, TurnId),
         new: &Self,
         correction: &Amount,
     ) -> Result<std::result::Result<(), Spent>> {
-        let id = budget::of_turn(place.1);
-        let reserved = budget::reserve(tx, &account(agent, &id), &new.reserved, correction)?;
+        let reserved = budget::reserve(tx, account, &new.reserved, correction)?;
         if reserved.is_ok() {
             let model = agent.parts.settings.chain.first().map(ToString::to_string);
             let model = model.unwrap_or_default();
@@ -157,22 +157,12 @@ impl Asking {
         &self,
         tx: &mut WriteTx<'_>,
         agent: &Agent,
+        account: &Account,
         place: (SessionId, TurnId),
     ) -> Result<()> {
         model_call::withdraw(tx, self.id, &purpose(agent, place))?;
-        correct(tx, agent, place, &Amount::default().minus(&self.reserved))
+        budget::correct(tx, account, &Amount::default().minus(&self.reserved))
     }
-}
-
-/// Charges a correction to the budgets of a turn.
-pub(crate) fn correct(
-    tx: &mut WriteTx<'_>,
-    agent: &Agent,
-    place: (SessionId, TurnId),
-    correction: &Amount,
-) -> Result<()> {
-    let id = budget::of_turn(place.1);
-    budget::correct(tx, &account(agent, &id), correction)
 }
 
 /// What is asked.
@@ -261,8 +251,4 @@ pub(crate) fn attempts(asked: &std::result::Result<Answer, Failure>) -> Vec<Atte
 fn purpose(agent: &Agent, (session, turn): (SessionId, TurnId)) -> Purpose<'static> {
     let owner = agent.parts.owner;
     Purpose { owner, session: Some(session), turn: Some(turn), purpose: "turn" }
-}
-
-fn account<'a>(agent: &Agent, id: &'a str) -> Account<'a> {
-    Account { owner: agent.parts.owner, id, day: agent.parts.settings.budgets.day }
 }

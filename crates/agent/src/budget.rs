@@ -4,7 +4,7 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
-use mainstay_store::{Component, Migration, OwnerId, ReadTx, WriteTx, params};
+use mainstay_store::{Component, Migration, OwnerId, ReadTx, ToValue, WriteTx, params};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -53,12 +53,12 @@ pub struct Amount {
 pub struct Spent(pub String);
 
 /// Where a turn's spending is charged.
-#[derive(Clone, Copy, Debug)]
-pub struct Account<'a> {
+#[derive(Clone, Debug)]
+pub struct Account {
     /// Who pays.
     pub owner: OwnerId,
-    /// The turn's budget.
-    pub id: &'a str,
+    /// The turn's budget, and those above it.
+    pub path: Vec<String>,
     /// What the owner may spend in a day.
     pub day: Limits,
 }
@@ -74,7 +74,7 @@ pub fn of_turn(turn: impl std::fmt::Display) -> String {
 }
 
 /// Opens a budget below `parent`, or changes its limits where it is open.
-pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limits) -> Result<()> {
+pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limits) -> Result<i64> {
     let depth: i64 = match parent {
         None => 0,
         Some(parent) => tx
@@ -91,13 +91,7 @@ pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limit
              tokens_limit = excluded.tokens_limit, calls_limit = excluded.calls_limit",
         params![id, parent, depth, limits.money, limits.tokens, limits.calls],
     )?;
-    Ok(())
-}
-
-/// How many budgets stand above this one.
-pub fn depth(tx: &mut ReadTx<'_>, id: &str) -> Result<i64> {
-    let sql = "SELECT depth FROM budgets WHERE id = ?1";
-    Ok(tx.query_opt(sql, params![id], |row| row.get(0))?.unwrap_or(0))
+    Ok(depth)
 }
 
 /// Charges `amount` to the turn and everything above it. Where one of them has no room for it, it
@@ -105,7 +99,7 @@ pub fn depth(tx: &mut ReadTx<'_>, id: &str) -> Result<i64> {
 /// differ by; it is charged in any case.
 pub fn reserve(
     tx: &mut WriteTx<'_>,
-    account: &Account<'_>,
+    account: &Account,
     amount: &Amount,
     correction: &Amount,
 ) -> Result<std::result::Result<(), Spent>> {
@@ -122,7 +116,7 @@ pub fn reserve(
 }
 
 /// Charges what earlier reservations turn out to differ by.
-pub fn correct(tx: &mut WriteTx<'_>, account: &Account<'_>, correction: &Amount) -> Result<()> {
+pub fn correct(tx: &mut WriteTx<'_>, account: &Account, correction: &Amount) -> Result<()> {
     let path = path(tx, account)?;
     charge(tx, &path, correction)
 }
@@ -131,58 +125,68 @@ fn charge(tx: &mut WriteTx<'_>, path: &[Step], amount: &Amount) -> Result<()> {
     if *amount == Amount::default() {
         return Ok(());
     }
-    for Step { id, .. } in path {
-        tx.execute(
-            "UPDATE budgets SET money = money + ?2, tokens = tokens + ?3, calls = calls + ?4
-             WHERE id = ?1",
-            params![id, amount.money, amount.tokens, amount.calls],
-        )?;
-    }
+    let sql = format!(
+        "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
+         WHERE id IN ({})",
+        places(4, path.len())
+    );
+    let mut values: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
+    values.extend(path.iter().map(|step| &step.id as &dyn ToValue));
+    tx.execute(&sql, &values)?;
     Ok(())
 }
 
 /// A budget on the way up.
 struct Step {
     id: String,
-    parent: Option<String>,
     limits: Limits,
     used: Amount,
 }
 
-/// The budget, those above it, and the day, which is opened with its first use.
-fn path(tx: &mut WriteTx<'_>, account: &Account<'_>) -> Result<Vec<Step>> {
-    let mut path = Vec::new();
-    let mut next = Some(account.id.to_owned());
-    while let Some(id) = next {
-        let Some(step) = step(tx, id)? else { break };
-        next = step.parent.clone();
-        path.push(step);
-    }
-    let id = day_of(tx.now(), account.owner);
-    let day = match step(tx, id.clone())? {
+/// The budgets of an account, and the day's, which is opened with its first use.
+fn path(tx: &mut WriteTx<'_>, account: &Account) -> Result<Vec<Step>> {
+    let today = day_of(tx.now(), account.owner);
+    let sql = format!(
+        "SELECT id, money_limit, tokens_limit, calls_limit, money, tokens, calls
+         FROM budgets WHERE id IN ({})",
+        places(1, account.path.len() + 1)
+    );
+    let ids = account.path.iter().chain([&today]);
+    let ids: Vec<&dyn ToValue> = ids.map(|id| id as &dyn ToValue).collect();
+    let mut path = tx.query(&sql, &ids, |row| {
+        let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
+        let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
+        Ok(Step { id: row.get(0)?, limits, used })
+    })?;
+    match path.iter_mut().find(|step| step.id == today) {
         // What holds today is what the settings say now.
-        Some(day) => Step { limits: account.day, ..day },
+        Some(day) => day.limits = account.day,
         None => {
-            open(tx, &id, None, &account.day)?;
-            Step { id, parent: None, limits: account.day, used: Amount::default() }
+            open(tx, &today, None, &account.day)?;
+            path.push(Step { id: today, limits: account.day, used: Amount::default() });
         }
-    };
-    path.push(day);
+    }
     Ok(path)
 }
 
-fn step(tx: &mut ReadTx<'_>, id: String) -> Result<Option<Step>> {
-    let found = tx.query_opt(
-        "SELECT parent, money_limit, tokens_limit, calls_limit, money, tokens, calls
-         FROM budgets WHERE id = ?1",
-        params![id],
-        |row| {
-            let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
-            let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
-            Ok((row.get(0)?, limits, used))
-        },
-    )?;
-    Ok(found.map(|(parent, limits, used)| Step { id, parent, limits, used }))
+/// So many parameters from a number on.
+fn places(from: usize, count: usize) -> String {
+    (from..from + count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A budget and those above it.
+pub fn ancestry(tx: &mut ReadTx<'_>, id: &str) -> Result<Vec<String>> {
+    let mut path = vec![id.to_owned()];
+    while let Some(last) = path.last()
+        && let Some(parent) = tx
+            .query_opt("SELECT parent FROM budgets WHERE id = ?1", params![last], |row| {
+                row.get::<Option<String>>(0)
+            })?
+            .flatten()
+    {
+        path.push(parent);
+    }
+    Ok(path)
 }
 
 fn day_of(now: i64, owner: OwnerId) -> String {

@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
 use crate::agent::Agent;
-use crate::asking::{self, Asking};
-use crate::budget::Amount;
+use crate::asking::Asking;
+use crate::budget::{self, Amount};
 use crate::guard::Verdict;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
@@ -105,10 +105,12 @@ impl Known {
         let value = agent.write(|tx| {
             lease.guard(tx)?;
             let mut correction = None;
+            let mut seq = if known.items.is_empty() { 0 } else { entry::count(tx, place.0)? };
             for item in &known.items {
+                seq += 1;
                 match item {
-                    Item::Said(said) => correction = Some(said.write(tx, agent, place)?),
-                    Item::Result(written) => written.write(tx, place)?,
+                    Item::Said(said) => correction = Some(said.write(tx, agent, place, seq)?),
+                    Item::Result(written) => written.write(tx, place, seq)?,
                 }
             }
             more(tx, correction)
@@ -191,7 +193,7 @@ impl Drive<'_> {
             .collect();
         if !starting.is_empty() {
             let agent = self.work.agent.clone();
-            let place = self.place();
+            let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {
                 id: Id::new(),
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
@@ -201,11 +203,16 @@ impl Drive<'_> {
                     call::start(tx, place.0, *id, plan.as_deref())?;
                 }
                 match &next {
-                    Some(next) => {
-                        Asking::begin(tx, &agent, place, next, &correction.unwrap_or_default())
-                    }
+                    Some(next) => Asking::begin(
+                        tx,
+                        &agent,
+                        &account,
+                        place,
+                        next,
+                        &correction.unwrap_or_default(),
+                    ),
                     None => {
-                        asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+                        budget::correct(tx, &account, &correction.unwrap_or_default())?;
                         Ok(Ok(()))
                     }
                 }
@@ -438,8 +445,9 @@ impl Said {
         tx: &mut WriteTx<'_>,
         agent: &Agent,
         place: (SessionId, TurnId),
+        seq: i64,
     ) -> Result<Amount> {
-        let seq = entry::append(tx, place.0, place.1, &self.body)?;
+        entry::insert(tx, place.0, place.1, seq, &self.body)?;
         for (position, (id, tool)) in self.calls.iter().enumerate() {
             call::intend(tx, *id, place, (seq, position), tool)?;
         }
@@ -448,8 +456,13 @@ impl Said {
 }
 
 impl Written {
-    fn write(&self, tx: &mut WriteTx<'_>, (session, turn): (SessionId, TurnId)) -> Result<()> {
-        let seq = match (&self.whole, &self.body) {
+    fn write(
+        &self,
+        tx: &mut WriteTx<'_>,
+        (session, turn): (SessionId, TurnId),
+        seq: i64,
+    ) -> Result<()> {
+        match (&self.whole, &self.body) {
             (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
                 let body = Body::Result {
                     result: result.clone(),
@@ -457,10 +470,10 @@ impl Written {
                     fingerprint: fingerprint.clone(),
                     whole: Some(tx.put_blob(bytes)?.to_string()),
                 };
-                entry::append(tx, session, turn, &body)?
+                entry::insert(tx, session, turn, seq, &body)?;
             }
-            (_, body) => entry::append(tx, session, turn, body)?,
-        };
+            (_, body) => entry::insert(tx, session, turn, seq, body)?,
+        }
         call::finish(tx, session, self.id, seq)?;
         for fact in &self.facts {
             match fact {

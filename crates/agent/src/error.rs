@@ -6,14 +6,9 @@ pub enum Error {
     /// The record failed.
     #[error(transparent)]
     Journal(#[from] mainstay_journal::Error),
-    /// The input has a key that belongs to a turn of another session.
-    #[error("the key {key} belongs to a turn of session {session}")]
-    KeyOfAnotherSession {
-        /// The key.
-        key: String,
-        /// The session whose turn has it.
-        session: String,
-    },
+    /// Sessions that were begun by turns of sessions that were begun by turns, and so on.
+    #[error("this turn would stand {0} budgets deep, which is more than is allowed")]
+    TooDeep(i64),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

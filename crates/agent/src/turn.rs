@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_journal::entry::Body;
@@ -19,8 +20,9 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::blocking;
+use crate::agent::{Parts, blocking};
 use crate::asking::{self, Asking, Question};
+use crate::budget::Account;
 use crate::calls::Known;
 use crate::guard::LoopGuard;
 use crate::pending::Pending;
@@ -62,6 +64,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) guard: LoopGuard,
     pub(crate) deadline: Instant,
+    /// Where spending is charged.
+    pub(crate) account: Arc<Account>,
     /// What is known and not written down yet; the next commit writes it.
     pub(crate) known: Known,
     /// The next question, where it is reserved already.
@@ -108,7 +112,8 @@ impl<'a> Drive<'a> {
         observer: Observer<'a>,
         cancel: &'a CancellationToken,
     ) -> Result<Ended> {
-        let drive = Self::new(work, turn, observer, cancel);
+        let mut drive = Self::new(work, turn, observer, cancel);
+        drive.find_account()?;
         let (id, number) = (drive.turn.id.to_string(), drive.turn.number);
         (drive.observer)(Event::Turn { id, number, resumed: false });
         drive.run().await
@@ -150,8 +155,11 @@ impl<'a> Drive<'a> {
         observer: Observer<'a>,
         cancel: &'a CancellationToken,
     ) -> Self {
-        let wall = work.agent.parts.settings.budgets.wall;
+        let Parts { owner, settings, .. } = &*work.agent.parts;
+        let (day, wall) = (settings.budgets.day, settings.budgets.wall);
+        let account = Account { owner: *owner, path: Vec::new(), day };
         Self {
+            account: Arc::new(account),
             work,
             turn,
             observer,
@@ -176,11 +184,22 @@ impl<'a> Drive<'a> {
             turn::reopen(tx, turn)?;
             let parent = budget::of_session(session);
             budget::open(tx, &parent, None, &budgets.session)?;
-            budget::open(tx, &budget::of_turn(turn), Some(&parent), &budgets.turn)
+            budget::open(tx, &budget::of_turn(turn), Some(&parent), &budgets.turn)?;
+            Ok(())
         })?;
+        self.find_account()?;
         self.recount();
         let open = std::mem::take(&mut self.work.open);
         self.flying = open.iter().map(|open| Pending::from_record(&agent, open)).collect();
+        Ok(())
+    }
+
+    /// Finds the budgets that the turn is charged to.
+    fn find_account(&mut self) -> Result<()> {
+        let id = budget::of_turn(self.turn.id);
+        let store = &self.work.agent.parts.store;
+        let path = blocking(|| store.read(|tx| budget::ancestry(tx, &id)))?;
+        self.account = Arc::new(Account { path, ..(*self.account).clone() });
         Ok(())
     }
 
@@ -235,9 +254,10 @@ impl<'a> Drive<'a> {
                 }
                 Err(failure) => {
                     let (agent, place) = (self.work.agent.clone(), self.place());
+                    let account = self.account.clone();
                     self.commit(|tx| {
                         let correction = asking.finish(tx, &agent, place, &attempts)?;
-                        asking::correct(tx, &agent, place, &correction)
+                        budget::correct(tx, &account, &correction)
                     })?;
                     return Err(match failure.retry_at {
                         Some(at) => {
@@ -337,10 +357,11 @@ impl<'a> Drive<'a> {
             return Ok(asking);
         }
         let (agent, place) = (self.work.agent.clone(), self.place());
+        let account = self.account.clone();
         let reserved = self.work.sizes.reservation(&agent, 0);
         let asking = Asking { id: Id::new(), reserved };
         let begun = self.commit_with(|tx, correction| {
-            Asking::begin(tx, &agent, place, &asking, &correction.unwrap_or_default())
+            Asking::begin(tx, &agent, &account, place, &asking, &correction.unwrap_or_default())
         })?;
         match begun {
             Ok(()) => Ok(asking),
@@ -350,9 +371,9 @@ impl<'a> Drive<'a> {
 
     /// Tells the model which background processes ended.
     fn announce(&mut self) -> Result<()> {
-        let (agent, place) = (self.work.agent.clone(), self.place());
+        let (account, place) = (self.account.clone(), self.place());
         let bodies = self.commit_with(|tx, correction| {
-            asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+            budget::correct(tx, &account, &correction.unwrap_or_default())?;
             let mut bodies = Vec::new();
             for process in process::announce(tx, place.0, place.1)? {
                 let body = Body::Notice { text: processes::announcement(&process) };
@@ -383,9 +404,10 @@ impl<'a> Drive<'a> {
                 let turn = self.turn.id;
                 let (agent, place, next) =
                     (self.work.agent.clone(), self.place(), self.next.take());
+                let account = self.account.clone();
                 self.commit(|tx| {
                     if let Some(next) = &next {
-                        next.withdraw(tx, &agent, place)?;
+                        next.withdraw(tx, &agent, &account, place)?;
                     }
                     Ok(turn::park(tx, turn, &reason, resume_at)?)
                 })?;
@@ -406,10 +428,11 @@ impl<'a> Drive<'a> {
 
     fn end(&mut self, how: How, reason: Option<String>) -> Result<Ending> {
         let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
+        let account = self.account.clone();
         let body = Body::End { outcome: how, reason: reason.clone() };
         self.commit(|tx| {
             if let Some(next) = &next {
-                next.withdraw(tx, &agent, place)?;
+                next.withdraw(tx, &agent, &account, place)?;
             }
             model_call::abandon(tx, place.0)?;
             entry::append(tx, place.0, place.1, &body)?;
@@ -428,9 +451,9 @@ impl<'a> Drive<'a> {
         &mut self,
         mut more: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
     ) -> Result<T> {
-        let (agent, place) = (self.work.agent.clone(), self.place());
+        let account = self.account.clone();
         self.commit_with(|tx, correction| {
-            asking::correct(tx, &agent, place, &correction.unwrap_or_default())?;
+            budget::correct(tx, &account, &correction.unwrap_or_default())?;
             more(tx)
         })
     }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, blocking};
 use crate::asking::Sizes;
 use crate::turn::{Drive, Ended};
-use crate::{Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, budget, processes};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -205,7 +205,11 @@ impl Work {
             let row = turn::begin(tx, turn, id, key)?;
             let parent = budget::of_session(id);
             budget::open(tx, &parent, None, &settings.budgets.session)?;
-            budget::open(tx, &budget::of_turn(turn), Some(&parent), &settings.budgets.turn)?;
+            let limits = &settings.budgets.turn;
+            let depth = budget::open(tx, &budget::of_turn(turn), Some(&parent), limits)?;
+            if depth > settings.budgets.depth {
+                return Err(Error::TooDeep(depth));
+            }
             entry::append(tx, id, turn, &body)?;
             Ok(row)
         })?;

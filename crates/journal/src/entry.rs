@@ -83,16 +83,26 @@ impl Body {
 
 /// Appends an entry and answers its number.
 pub fn append(tx: &mut WriteTx<'_>, session: SessionId, turn: TurnId, body: &Body) -> Result<i64> {
-    let now = tx.now();
-    let kept = pictures::keep(tx, body)?;
-    let text = to_text(&kept)?;
-    // Two statements: SQLite prepares an INSERT with a query in it anew every time.
     let seq = count(tx, session)? + 1;
+    insert(tx, session, turn, seq, body)?;
+    Ok(seq)
+}
+
+/// Appends an entry under the number that comes after the last one, which the caller knows.
+pub fn insert(
+    tx: &mut WriteTx<'_>,
+    session: SessionId,
+    turn: TurnId,
+    seq: i64,
+    body: &Body,
+) -> Result<()> {
+    let now = tx.now();
+    let text = to_text(&*pictures::keep(tx, body)?)?;
     tx.execute(
         "INSERT INTO entries (session, seq, turn, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![session, seq, turn, body.kind(), text, now],
     )?;
-    Ok(seq)
+    Ok(())
 }
 
 /// Hands the entries from one number to another to `each`, in order.

@@ -132,8 +132,7 @@ impl<'a> Collector<'a> {
         messages: &[Message],
         mut fresh: impl FnMut() -> String,
     ) -> Vec<AssistantPart> {
-        let calls = self.drafts.iter().any(|draft| matches!(draft, Draft::Call { .. }));
-        let mut used: HashSet<String> = if calls { call_ids(messages) } else { HashSet::new() };
+        let mut used: HashSet<String> = HashSet::new();
         let mut parts = Vec::with_capacity(self.drafts.len());
         for draft in self.drafts {
             parts.push(match draft {
@@ -146,7 +145,7 @@ impl<'a> Collector<'a> {
                 Draft::Text(text) if text.is_empty() => continue,
                 Draft::Text(text) => AssistantPart::Text(text),
                 Draft::Call { mut id, name, arguments, extra } => {
-                    while !is_plain_id(&id) || !used.insert(id.clone()) {
+                    while !is_plain_id(&id) || is_used(&id, messages) || !used.insert(id.clone()) {
                         id = fresh();
                     }
                     let empty = arguments.trim().is_empty();
@@ -159,17 +158,15 @@ impl<'a> Collector<'a> {
     }
 }
 
-fn call_ids(messages: &[Message]) -> HashSet<String> {
-    let mut ids = HashSet::new();
-    for message in messages {
-        if let Message::Assistant(parts) = message {
-            ids.extend(parts.iter().filter_map(|part| match part {
-                AssistantPart::Call(call) => Some(call.id.clone()),
-                AssistantPart::Reasoning(_) | AssistantPart::Text(_) => None,
-            }));
+/// Whether a call of the conversation has this id. The newest ones are looked at first: servers that
+/// use ids again do it soon.
+fn is_used(id: &str, messages: &[Message]) -> bool {
+    messages.iter().rev().any(|message| match message {
+        Message::Assistant(parts) => {
+            parts.iter().any(|part| matches!(part, AssistantPart::Call(call) if call.id == id))
         }
-    }
-    ids
+        Message::User(_) | Message::Results(_) => false,
+    })
 }
 
 /// Whether every provider takes this id.
