@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 
+mod cancelling;
 mod demo;
 mod killed;
+mod tools_in_turns;
 mod turns;
 mod world;
