@@ -4,7 +4,9 @@
 
 mod cancelling;
 mod demo;
+mod inputs;
 mod killed;
+mod sharing;
 mod tools_in_turns;
 mod turns;
 mod world;
