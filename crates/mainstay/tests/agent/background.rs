@@ -37,7 +37,7 @@ fn results(world: &World) -> Vec<String> {
 #[test]
 fn what_a_command_leaves_running_is_listed_and_goes_with_the_agent() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", &json!({ "command": "sleep 300 & echo started" })),
+        0 => Reply::call_of("shell", json!({ "command": "sleep 300 & echo started" })),
         1 => process("list", &json!({})),
         _ => Reply::text("done"),
     });
@@ -47,7 +47,7 @@ fn what_a_command_leaves_running_is_listed_and_goes_with_the_agent() {
     let results = results(&world);
     assert!(results[0].contains("started") && results[0].contains("sleep 300"), "{}", results[0]);
     assert!(results[1].contains("left 1 running"), "{}", results[1]);
-    assert_eq!(world.processes(), Vec::<String>::new());
+    world.nothing_runs();
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_process_is_started_polled_written_to_read_waited_for_and_acknowledged() {
     assert!(results[6].contains("Acknowledged"), "{}", results[6]);
     assert!(results[8].contains("ended"), "{}", results[8]);
     assert!(results[9].contains("no-such-process"), "{}", results[9]);
-    assert_eq!(world.processes(), Vec::<String>::new());
+    world.nothing_runs();
     world.model.assert_no_violations();
 }
 
@@ -187,7 +187,7 @@ fn a_process_that_runs_on_is_there_for_the_agent_that_resumes() {
     assert!(results(&world).last().unwrap().contains("running for"), "{:?}", results(&world));
     assert_eq!(notices(&world), 0);
     // It went with the agent that had taken it over, and that is told.
-    assert_eq!(world.processes(), Vec::<String>::new());
+    world.nothing_runs();
     world.run(&["run", "--session", &session, "hello"]).ended_with(0);
     assert_eq!(notices(&world), 1);
     world.model.assert_no_violations();

@@ -35,7 +35,7 @@ fn stopped(world: &World, running: Running, session: &str, signal: Signal) {
     running.signal(signal);
     let told = world.ended(running, SOON).ended_with(130);
     assert_eq!(told.event("end")["outcome"], "cancelled", "{told:#?}");
-    assert_eq!(world.processes(), Vec::<String>::new(), "{signal:?}");
+    world.nothing_runs();
     let shown = world.run(&["sessions", "show", session, "--json"]).ended_with(0).stdout;
     assert!(shown.contains("\"cancelled\""), "{shown}");
 
@@ -92,7 +92,7 @@ fn whatever_a_command_does_to_escape_it_is_gone() {
     ];
     for (number, escape) in escapes.into_iter().enumerate() {
         let world =
-            World::new(first(move || Reply::call_of("shell", &json!({ "command": escape }))));
+            World::new(first(move || Reply::call_of("shell", json!({ "command": escape }))));
         let (running, session) = begun(&world);
         wait_for("the command", PATIENCE, || world.workspace().join("ready").exists());
         stopped(&world, running, &session, SIGNALS[number % 3]);
@@ -117,7 +117,7 @@ fn a_key_press_that_reaches_the_whole_group_stops_it_in_good_order() {
     Command::new("kill").args(["-INT", "--", &group]).status().unwrap();
     let told = world.ended(running, SOON).ended_with(130);
     assert_eq!(told.event("end")["outcome"], "cancelled", "{told:#?}");
-    assert_eq!(world.processes(), Vec::<String>::new());
+    world.nothing_runs();
     world.run(&["run", "--session", &session, "go on"]).ended_with(0);
     world.model.assert_no_violations();
 }
@@ -126,8 +126,8 @@ fn a_key_press_that_reaches_the_whole_group_stops_it_in_good_order() {
 fn a_background_process_goes_with_a_cancelled_turn_and_its_end_is_told() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         _ if asked.last_user_text().contains("go on") => Reply::text("went on"),
-        0 => Reply::call_of("process", &json!({ "action": "start", "command": "sleep 300" })),
-        _ => Reply::call_of("shell", &json!({ "command": "touch ready; sleep 300" })),
+        0 => Reply::call_of("process", json!({ "action": "start", "command": "sleep 300" })),
+        _ => Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" })),
     });
     let (running, session) = begun(&world);
     wait_for("the command", PATIENCE, || world.workspace().join("ready").exists());

@@ -197,7 +197,7 @@ fn errors_in_the_twentieth_round_keep_all_that_was_done() {
             Reply::status(500, "the server is on fire")
         }
         number @ 0..20 => {
-            Reply::call_of("shell", &json!({ "command": format!("echo {number} >> count") }))
+            Reply::call_of("shell", json!({ "command": format!("echo {number} >> count") }))
         }
         _ => Reply::text("All counted."),
     });
@@ -262,7 +262,7 @@ fn a_call_whose_stream_was_cut_never_runs_in_half() {
 }
 
 fn cut_everywhere(shape: Shape) {
-    let whole = Reply::call_of("shell", &json!({ "command": "echo ran >> count; echo a; echo b" }));
+    let whole = Reply::call_of("shell", json!({ "command": "echo ran >> count; echo a; echo b" }));
     for cut in 0..whole.events(shape) {
         let whole = whole.clone();
         let mut first = true;

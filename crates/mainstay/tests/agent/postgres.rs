@@ -17,9 +17,9 @@ fn a_turn_is_killed_and_resumed_with_its_record_in_postgresql() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         number @ 0..5 => {
             let command = format!("echo {number} >> count; sleep 0.2");
-            Reply::call_of("shell", &json!({ "command": command }))
+            Reply::call_of("shell", json!({ "command": command }))
         }
-        5 => Reply::call_of("process", &json!({ "action": "list" })),
+        5 => Reply::call_of("process", json!({ "action": "list" })),
         _ => Reply::text("All counted."),
     });
     let mut running = world.start(&["--store", &store, "run", "--yes", "--json", "count"]);
@@ -63,7 +63,7 @@ fn a_session_in_postgresql_has_one_owner_at_a_time() {
 fn words_that_a_database_cannot_store_do_not_stop_a_turn() {
     let store = postgres::fresh();
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", &json!({ "command": "printf 'a\\000b\\377c'" })),
+        0 => Reply::call_of("shell", json!({ "command": "printf 'a\\000b\\377c'" })),
         _ => Reply::text("nul \u{0} said"),
     });
     for place in [vec!["--store", store.as_str()], vec![]] {

@@ -52,7 +52,7 @@ fn who_waits_takes_over_when_the_holder_is_killed_and_nothing_runs_twice() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         number @ 0..2 => {
             let command = format!("echo {number} >> count; touch begun{number}; sleep 1");
-            Reply::call_of("shell", &json!({ "command": command }))
+            Reply::call_of("shell", json!({ "command": command }))
         }
         _ => Reply::text("All counted."),
     });
@@ -148,9 +148,7 @@ fn an_input_sent_by_many_at_once_is_one_turn() {
 #[test]
 fn a_key_whose_turn_was_killed_goes_on_with_that_turn() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => {
-            Reply::call_of("shell", &json!({ "command": "echo x >> count; touch begun; sleep 1" }))
-        }
+        0 => Reply::call_of("shell", json!({ "command": "echo x >> count; touch begun; sleep 1" })),
         _ => Reply::text("done"),
     });
     let words = ["run", "--yes", "--key", "k", "count"];

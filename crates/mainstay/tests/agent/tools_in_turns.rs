@@ -52,8 +52,8 @@ fn parallel_reads_are_shown_in_the_order_they_were_asked_for() {
 fn a_read_that_came_is_kept_though_another_of_its_message_never_ends() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         0 => Reply::empty()
-            .call("read_file", &json!({ "path": "fast.txt" }))
-            .call("shell", &json!({ "command": "touch begun; sleep 1; cat fast.txt" })),
+            .call("read_file", json!({ "path": "fast.txt" }))
+            .call("shell", json!({ "command": "touch begun; sleep 1; cat fast.txt" })),
         _ => Reply::text("done"),
     });
     std::fs::write(world.workspace().join("fast.txt"), "the first words").unwrap();
@@ -71,13 +71,13 @@ fn a_read_that_came_is_kept_though_another_of_its_message_never_ends() {
 /// Files are written and edited, and the agent is killed at each change in the workspace.
 fn editing() -> impl Fn(&Asked) -> Reply + Send + 'static {
     |asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("write_file", &json!({ "path": "a.txt", "content": "one\ntwo\n" })),
+        0 => Reply::call_of("write_file", json!({ "path": "a.txt", "content": "one\ntwo\n" })),
         1 => {
             let arguments = json!({ "path": "a.txt", "old": "two", "new": "two, three" });
             Reply::call_of("edit_file", &arguments)
         }
-        2 => Reply::call_of("write_file", &json!({ "path": "b/c.txt", "content": "deep\n" })),
-        3 => Reply::call_of("edit_file", &json!({ "path": "old.txt", "old": "x", "new": "xx" })),
+        2 => Reply::call_of("write_file", json!({ "path": "b/c.txt", "content": "deep\n" })),
+        3 => Reply::call_of("edit_file", json!({ "path": "old.txt", "old": "x", "new": "xx" })),
         _ => Reply::text("edited"),
     }
 }
@@ -120,12 +120,12 @@ fn killed_between_the_effect_and_the_record_files_are_changed_once() {
 fn nonsense_is_answered_and_the_turn_goes_on() {
     for shape in [Shape::Chat, Shape::Anthropic, Shape::Responses] {
         let world = World::speaking(shape, |asked: &Asked| match asked.results().len() {
-            0 => Reply::call_of("teleport", &json!({ "to": "the moon" })),
+            0 => Reply::call_of("teleport", json!({ "to": "the moon" })),
             1 => Reply::empty().call_with_words("shell", "{\"command\": \"echo half >> count"),
             2 => Reply::empty().call_with_words("shell", "[1, 2]"),
-            3 => Reply::call_of("shell", &json!({ "comand": "echo misspelt >> count" })),
-            4 => Reply::call_of("read_file", &json!({ "path": 7 })),
-            5 => Reply::call_of("shell", &json!({})),
+            3 => Reply::call_of("shell", json!({ "comand": "echo misspelt >> count" })),
+            4 => Reply::call_of("read_file", json!({ "path": 7 })),
+            5 => Reply::call_of("shell", json!({})),
             _ => Reply::text("done"),
         });
         world.run(&["run", "--yes", "go"]).ended_with(0);
@@ -187,7 +187,7 @@ fn a_write_outside_the_workspace_waits_for_a_person() {
     let target = outside.path().join("new.txt");
     let path = target.clone();
     let world = World::new(move |asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("write_file", &json!({ "path": path, "content": "hello" })),
+        0 => Reply::call_of("write_file", json!({ "path": path, "content": "hello" })),
         _ => Reply::text("done"),
     });
     let parked = world.run(&["run", "go"]).ended_with(3);
@@ -202,8 +202,8 @@ fn a_write_outside_the_workspace_waits_for_a_person() {
 #[test]
 fn a_denied_action_is_not_done_even_with_yes() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", &json!({ "command": "echo x >> count" })),
-        1 => Reply::call_of("write_file", &json!({ "path": "a.txt", "content": "a" })),
+        0 => Reply::call_of("shell", json!({ "command": "echo x >> count" })),
+        1 => Reply::call_of("write_file", json!({ "path": "a.txt", "content": "a" })),
         _ => Reply::text("done"),
     });
     world.configure_more("[policy]\nexecute = \"deny\"\nwrite = \"deny\"");
@@ -216,7 +216,7 @@ fn a_denied_action_is_not_done_even_with_yes() {
 fn a_parked_call_is_forgotten_when_something_else_is_asked() {
     let world = World::new(|asked: &Asked| match asked.last_user_text().contains("instead") {
         true => Reply::text("something else"),
-        false => Reply::call_of("shell", &json!({ "command": "echo x >> count" })),
+        false => Reply::call_of("shell", json!({ "command": "echo x >> count" })),
     });
     let parked = world.run(&["run", "--json", "go"]).ended_with(3);
     let session = parked.session();
@@ -276,7 +276,7 @@ fn no_tool_opens_the_store_or_the_home() {
 #[test]
 fn a_command_sees_no_keys() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", &json!({ "command": "env; cat /proc/$PPID/environ" })),
+        0 => Reply::call_of("shell", json!({ "command": "env; cat /proc/$PPID/environ" })),
         _ => Reply::text("done"),
     });
     world.configure_more("api_key_env = \"LOCAL_KEY\"");
@@ -291,7 +291,7 @@ fn a_command_sees_no_keys() {
 #[test]
 fn a_long_output_is_kept_head_and_tail() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", &json!({ "command": "seq 1 400000; exit 5" })),
+        0 => Reply::call_of("shell", json!({ "command": "seq 1 400000; exit 5" })),
         _ => Reply::text("done"),
     });
     world.run(&["run", "--yes", "go"]).ended_with(0);
