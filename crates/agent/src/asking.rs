@@ -9,6 +9,7 @@ use mainstay_llm::{Answer, Event as Heard, Failure, Request};
 use mainstay_message::{AssistantPart, Content, Message, Usage};
 use mainstay_store::{Id, WriteTx};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
@@ -33,6 +34,28 @@ pub(crate) struct Sizes {
 pub(crate) struct Asking {
     pub(crate) id: Id,
     pub(crate) reserved: Amount,
+}
+
+/// What is known of a question while it is being asked.
+#[derive(Debug, Default)]
+pub(crate) struct Tried {
+    /// The tries that failed.
+    failed: Vec<Attempt>,
+    /// When the next one is made, where it has to wait.
+    next: Option<Instant>,
+}
+
+impl Tried {
+    fn note(&mut self, heard: &Heard<'_>) {
+        match heard {
+            Heard::Failed(attempt) => {
+                self.failed.push(row(attempt));
+                self.next = None;
+            }
+            Heard::Waiting { wait, .. } => self.next = Some(Instant::now() + *wait),
+            Heard::Text(_) | Heard::Reasoning(_) | Heard::Call { .. } => {}
+        }
+    }
 }
 
 impl Sizes {
@@ -143,13 +166,29 @@ impl Asking {
         attempts: &[Attempt],
     ) -> Result<Amount> {
         model_call::finish(tx, self.id, &purpose(agent, place), attempts)?;
-        let calls = i64::try_from(attempts.len()).unwrap_or(1);
-        let mut used = Amount { calls, ..Amount::default() };
-        for attempt in attempts {
-            used.money += attempt.cost;
-            used.tokens += i64::try_from(attempt.usage.total()).unwrap_or(i64::MAX);
+        Ok(used_by(attempts).minus(&self.reserved))
+    }
+
+    /// Writes down a question that is given up in the middle: its tries that failed, and one on its
+    /// way, which may have been answered and billed and so keeps what was reserved.
+    pub(crate) fn give_up(
+        &self,
+        tx: &mut WriteTx<'_>,
+        agent: &Agent,
+        account: &Account,
+        place: (SessionId, TurnId),
+        tried: &Tried,
+    ) -> Result<()> {
+        let Tried { failed, next } = tried;
+        if next.is_some_and(|next| Instant::now() < next) {
+            let correction = self.finish(tx, agent, place, failed)?;
+            return budget::correct(tx, account, &correction);
         }
-        Ok(used.minus(&self.reserved))
+        let Some(last) = failed.last() else { return Ok(()) };
+        let purpose = purpose(agent, place);
+        model_call::finish(tx, self.id, &purpose, failed)?;
+        model_call::begin(tx, Id::new(), &purpose, &last.model)?;
+        budget::correct(tx, account, &used_by(failed))
     }
 
     /// Takes it back: no model was asked.
@@ -165,6 +204,16 @@ impl Asking {
     }
 }
 
+fn used_by(attempts: &[Attempt]) -> Amount {
+    let calls = i64::try_from(attempts.len()).unwrap_or(1);
+    let mut used = Amount { calls, ..Amount::default() };
+    for attempt in attempts {
+        used.money += attempt.cost;
+        used.tokens += i64::try_from(attempt.usage.total()).unwrap_or(i64::MAX);
+    }
+    used
+}
+
 /// What is asked.
 pub(crate) struct Question<'a> {
     pub(crate) agent: &'a Agent,
@@ -176,9 +225,10 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Asks the models of the chain. Cancelled by dropping it.
+    /// Asks the models of the chain. Cancelled by dropping it; `tried` then tells how far it came.
     pub(crate) async fn ask(
         self,
+        tried: &mut Tried,
         heard: UnboundedSender<Event>,
     ) -> std::result::Result<Answer, Failure> {
         let Parts { client, specs, settings, .. } = &*self.agent.parts;
@@ -195,6 +245,7 @@ impl Question<'_> {
         let mut limits = settings.asking.clone();
         limits.chain = limits.chain.min(self.left);
         let mut listener = |word: Heard<'_>| {
+            tried.note(&word);
             if let Some(event) = told(&word) {
                 // Whoever does not listen any more has cancelled.
                 let _ = heard.send(event);
@@ -229,23 +280,27 @@ pub(crate) fn attempts(asked: &std::result::Result<Answer, Failure>) -> Vec<Atte
         Ok(answer) => (&answer.attempts, answer.cost),
         Err(failure) => (&failure.attempts, None),
     };
-    let last = attempts.len().saturating_sub(1);
+    let mut rows: Vec<Attempt> = attempts.iter().map(row).collect();
+    if let Some(last) = rows.last_mut() {
+        last.cost = cost.unwrap_or(0);
+    }
+    rows
+}
+
+/// The row of one attempt; only an answer has a cost.
+fn row(attempt: &mainstay_llm::Attempt) -> Attempt {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    attempts
-        .iter()
-        .enumerate()
-        .map(|(number, attempt)| Attempt {
-            model: attempt.candidate.clone(),
-            latency: millis(attempt.latency),
-            first_byte: attempt.first_byte.map(millis),
-            usage: attempt.usage.unwrap_or_default(),
-            cost: if number == last { cost.unwrap_or(0) } else { 0 },
-            fault: attempt.fault.map(|fault| fault.as_str().to_owned()),
-            said: attempt.fault.map(|_| attempt.said.clone()),
-            status: attempt.status.map(i64::from),
-            request_id: attempt.request_id.clone(),
-        })
-        .collect()
+    Attempt {
+        model: attempt.candidate.clone(),
+        latency: millis(attempt.latency),
+        first_byte: attempt.first_byte.map(millis),
+        usage: attempt.usage.unwrap_or_default(),
+        cost: 0,
+        fault: attempt.fault.map(|fault| fault.as_str().to_owned()),
+        said: attempt.fault.map(|_| attempt.said.clone()),
+        status: attempt.status.map(i64::from),
+        request_id: attempt.request_id.clone(),
+    }
 }
 
 fn purpose(agent: &Agent, (session, turn): (SessionId, TurnId)) -> Purpose<'static> {

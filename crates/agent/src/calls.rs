@@ -139,7 +139,11 @@ impl Drive<'_> {
             for (mut pending, step) in group.into_iter().zip(steps) {
                 match step {
                     Step::Run => {
-                        pending.plan = self.plan(&pending).await?;
+                        // One that was started keeps the plan of that time: a new one would take
+                        // its own effect for what was there before.
+                        if pending.started_at.is_none() {
+                            pending.plan = self.plan(&pending).await?;
+                        }
                         running.push((pending, Step::Run));
                     }
                     Step::Settle => running.push((pending, Step::Settle)),
@@ -198,30 +202,31 @@ impl Drive<'_> {
                 id: Id::new(),
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
-            let reserved = self.commit_with(|tx, correction| {
+            let (now, reserved) = self.commit_with(|tx, correction| {
                 for (id, plan) in &starting {
                     call::start(tx, place.0, *id, plan.as_deref())?;
                 }
-                match &next {
-                    Some(next) => Asking::begin(
-                        tx,
-                        &agent,
-                        &account,
-                        place,
-                        next,
-                        &correction.unwrap_or_default(),
-                    ),
+                let correction = correction.unwrap_or_default();
+                let reserved = match &next {
+                    Some(next) => Asking::begin(tx, &agent, &account, place, next, &correction)?,
                     None => {
-                        budget::correct(tx, &account, &correction.unwrap_or_default())?;
-                        Ok(Ok(()))
+                        budget::correct(tx, &account, &correction)?;
+                        Ok(())
                     }
-                }
+                };
+                Ok((tx.now(), reserved))
             })?;
             // One that could not be reserved is tried again when it is due, and then told.
             if reserved.is_ok()
                 && let Some(next) = next
             {
                 self.next = Some(next);
+            }
+            for (pending, _) in running {
+                if let Some(flying) = self.flying.iter_mut().find(|other| other.id == pending.id) {
+                    flying.plan.clone_from(&pending.plan);
+                    flying.started_at.get_or_insert(now);
+                }
             }
         }
         for (pending, _) in running {
@@ -276,8 +281,7 @@ impl Drive<'_> {
                 // It never ran: it comes back as a call like any other.
                 Landed::NotStarted => self.put_back(&pending),
                 Landed::InDoubt(words) => {
-                    let started = pending.started_before.unwrap_or(0);
-                    self.finish(&pending, in_doubt(started, &words))?;
+                    self.finish(&pending, in_doubt(pending.started_at, &words))?;
                 }
             }
         }
@@ -285,7 +289,7 @@ impl Drive<'_> {
 
     fn put_back(&mut self, pending: &Pending) {
         if let Some(flying) = self.flying.iter_mut().find(|flying| flying.id == pending.id) {
-            flying.started_before = None;
+            (flying.started_at, flying.plan) = (None, None);
         }
     }
 
@@ -371,17 +375,14 @@ impl Drive<'_> {
     /// run, for this reason.
     pub(crate) async fn close_calls(&mut self, why: &str) -> Result<()> {
         let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
-        let started = self.started_calls()?;
         for pending in std::mem::take(&mut self.flying) {
             let pure = pending.traits().is_some_and(|traits| traits.replay == Replay::Pure);
-            let outcome = if started.contains(&pending.id) && !pure {
+            let outcome = if pending.started_at.is_some() && !pure {
                 match timeout(LAST_WORDS, settle(&pending, &workplace, &session)).await {
                     Ok(Landed::Done(outcome)) => outcome,
                     Ok(Landed::NotStarted) => not_run(why),
-                    Ok(Landed::InDoubt(words)) => {
-                        in_doubt(pending.started_before.unwrap_or(0), &words)
-                    }
-                    Err(_) => in_doubt(pending.started_before.unwrap_or(0), ""),
+                    Ok(Landed::InDoubt(words)) => in_doubt(pending.started_at, &words),
+                    Err(_) => in_doubt(pending.started_at, ""),
                 }
             } else {
                 not_run(why)
@@ -390,14 +391,6 @@ impl Drive<'_> {
             self.land(&pending, outcome, print);
         }
         Ok(())
-    }
-
-    /// The calls that the record says are started.
-    fn started_calls(&self) -> Result<Vec<CallId>> {
-        let store = &self.work.agent.parts.store;
-        let open = crate::agent::blocking(|| store.read(|tx| call::open(tx, self.work.id)))?;
-        let started = open.iter().filter(|open| open.state == call::State::Started);
-        Ok(started.map(|open| open.id).collect())
     }
 
     /// Counts the calls that the turn made before this process.
@@ -526,8 +519,8 @@ async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) ->
     }
 }
 
-fn in_doubt(started_at: i64, words: &str) -> Outcome {
-    let minutes = started_at.div_euclid(60_000).rem_euclid(24 * 60);
+fn in_doubt(started_at: Option<i64>, words: &str) -> Outcome {
+    let minutes = started_at.unwrap_or(0).div_euclid(60_000).rem_euclid(24 * 60);
     let known = if words.is_empty() { String::new() } else { format!(" {words}") };
     Outcome::failed(format!(
         "[Mainstay: outcome unknown. This call was started at {:02}:{:02} UTC and did not report \

@@ -23,8 +23,8 @@ pub(crate) struct Pending {
     /// The arguments, or what is wrong with them.
     pub(crate) arguments: Result<Value, String>,
     pub(crate) plan: Option<Value>,
-    /// Whether it was started by a process that is gone, and when.
-    pub(crate) started_before: Option<i64>,
+    /// When it was started, by this process or one that is gone; nothing before that.
+    pub(crate) started_at: Option<i64>,
 }
 
 /// What is to be done with a call.
@@ -52,7 +52,7 @@ impl Pending {
             arguments: arguments(&call.arguments),
             call,
             plan: None,
-            started_before: None,
+            started_at: None,
         }
     }
 
@@ -63,7 +63,7 @@ impl Pending {
         Self {
             id: open.id,
             plan,
-            started_before: started.then(|| open.started_at.unwrap_or(0)),
+            started_at: started.then(|| open.started_at.unwrap_or(0)),
             ..Self::new(agent, open.call.clone())
         }
     }
@@ -108,7 +108,7 @@ impl Pending {
                 )));
             }
         };
-        if self.started_before.is_some() {
+        if self.started_at.is_some() {
             return match tool.traits().replay {
                 Replay::Pure | Replay::Idempotent => Step::Run,
                 Replay::Kept | Replay::Unknown => Step::Settle,

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Parts, blocking};
-use crate::asking::{self, Asking, Question};
+use crate::asking::{self, Asking, Question, Tried};
 use crate::budget::Account;
 use crate::calls::Known;
 use crate::guard::LoopGuard;
@@ -231,7 +231,17 @@ impl<'a> Drive<'a> {
         self.run_calls().await?;
         loop {
             let asking = self.asking()?;
-            let asked = self.ask().await?;
+            let mut tried = Tried::default();
+            let asked = match self.ask(&mut tried).await {
+                Ok(asked) => asked,
+                Err(Halt::Broken(error)) => return Err(Halt::Broken(error)),
+                Err(halt) => {
+                    let (agent, place) = (self.work.agent.clone(), self.place());
+                    let account = self.account.clone();
+                    self.commit(|tx| asking.give_up(tx, &agent, &account, place, &tried))?;
+                    return Err(halt);
+                }
+            };
             let attempts = asking::attempts(&asked);
             match asked {
                 Ok(answer) => {
@@ -272,8 +282,8 @@ impl<'a> Drive<'a> {
 
     /// Asks the models. Results that are not written down yet are, after a moment in which others may
     /// join them; what is heard is told after that.
-    async fn ask(&mut self) -> std::result::Result<Asked, Halt> {
-        let asked = self.hear().await?.ok_or_else(|| self.out_of_time())?;
+    async fn ask(&mut self, tried: &mut Tried) -> std::result::Result<Asked, Halt> {
+        let asked = self.hear(tried).await?.ok_or_else(|| self.out_of_time())?;
         if let Ok(answer) = &asked
             && let Some(usage) = &answer.usage
         {
@@ -283,7 +293,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Asks and hears; nothing where the turn's time is over.
-    async fn hear(&mut self) -> std::result::Result<Option<Asked>, Halt> {
+    async fn hear(&mut self, tried: &mut Tried) -> std::result::Result<Option<Asked>, Halt> {
         let (agent, place) = (self.work.agent.clone(), self.place());
         let (sender, mut heard) = unbounded_channel();
         let question = Question {
@@ -293,7 +303,7 @@ impl<'a> Drive<'a> {
             messages: self.work.transcript.messages(),
             left: self.deadline.saturating_duration_since(Instant::now()),
         };
-        let mut asking = pin!(timeout_at(self.deadline, question.ask(sender)));
+        let mut asking = pin!(timeout_at(self.deadline, question.ask(tried, sender)));
         let mut gathering = pin!(sleep(GATHER));
         let mut owed = self.known.has_results();
         let asked = loop {

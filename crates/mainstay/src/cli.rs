@@ -15,6 +15,7 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::settings::Globals;
+use crate::telling::Telling;
 
 /// An AI agent that survives: every step of its work is on disk before the next one begins.
 #[derive(Debug, Parser)]
@@ -73,10 +74,8 @@ pub(crate) fn run() -> Exit {
         Command::Completions(args) => completions::run(args, &context),
         Command::Man(args) => man::run(args, &context),
     };
-    ended.unwrap_or_else(|mut error| {
-        if let Ok(settings) = context.settings() {
-            error.hints = error.hints.iter().map(|hint| settings.completed(hint)).collect();
-        }
+    ended.unwrap_or_else(|error| {
+        let error = context.completed(error);
         context.output.error(&error);
         error.kind.exit()
     })
@@ -103,7 +102,13 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let whole = sentence.collect::<Vec<_>>().join(" ");
         let message = whole.strip_prefix("error: ").unwrap_or(&whole).to_owned();
         let hints = vec!["Look at `mainstay --help`.".to_owned()];
-        Output::new(true).error_as_data(&Error { kind: Kind::Usage, message, hints });
+        let error = Error { kind: Kind::Usage, message, hints };
+        if typed.iter().any(|word| word == "run" || word == "resume") {
+            // Whoever reads events waits for the last one.
+            Telling::new(true).error_as_event(&error);
+        } else {
+            Output::new(true).error_as_data(&error);
+        }
     }
     Exit::Usage
 }

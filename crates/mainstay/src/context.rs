@@ -30,6 +30,14 @@ impl Context {
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::resolve(&self.globals)
     }
+
+    /// An error whose hints name the same home and store.
+    pub(crate) fn completed(&self, mut error: Error) -> Error {
+        if let Ok(settings) = self.settings() {
+            error.hints = error.hints.iter().map(|hint| settings.completed(hint)).collect();
+        }
+        error
+    }
 }
 
 /// The tables of every part of the program.

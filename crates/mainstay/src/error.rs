@@ -77,6 +77,7 @@ impl From<mainstay_store::Error> for Error {
         use mainstay_store::Error as Store;
         let kind = match &error {
             Store::BadAddress(_) | Store::Refused { .. } => Kind::Configuration,
+            Store::UnknownId { .. } | Store::AmbiguousId { .. } => Kind::Usage,
             Store::InUse { .. } | Store::Locked { .. } => Kind::InUse,
             _ => Kind::Failed,
         };
@@ -89,9 +90,15 @@ impl From<mainstay_store::Error> for Error {
             let hint = format!("See how it is mounted: findmnt --target {}", wording::path(path));
             return Self { kind, message, hints: vec![hint] };
         }
+        let mut hints: Vec<String> = error.hint().into_iter().collect();
+        if let Store::UnknownId { what, .. } = &error
+            && what == "session"
+        {
+            hints.push("See which there are: `mainstay sessions list`".to_owned());
+        }
         // An engine's own words may have many lines.
         let message = wording::line(&error.to_string());
-        Self { kind, message, hints: error.hint().into_iter().collect() }
+        Self { kind, message, hints }
     }
 }
 

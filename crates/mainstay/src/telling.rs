@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use mainstay_agent::{Ended, Ending, Event};
 use mainstay_journal::turn::Outcome;
+use mainstay_message::Usage;
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -17,12 +18,15 @@ pub(crate) struct Telling {
     /// Whether somebody watches: progress is for people.
     watched: bool,
     session: String,
+    /// Whether the last event was told.
+    over: bool,
 }
 
 impl Telling {
     /// Tells in JSON, or in words.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, watched: !json && io::stderr().is_terminal(), session: String::new() }
+        let watched = !json && io::stderr().is_terminal();
+        Self { json, watched, session: String::new(), over: false }
     }
 
     /// Tells one event.
@@ -30,6 +34,7 @@ impl Telling {
         if let Event::Session { id, .. } = event {
             self.session.clone_from(id);
         }
+        self.over |= matches!(event, Event::End { .. });
         if self.json {
             if let Ok(line) = serde_json::to_string(event) {
                 print_line(&line);
@@ -86,16 +91,42 @@ impl Telling {
         }
     }
 
-    /// Tells an error that came before or instead of an ending.
-    pub(crate) fn error(&self, error: &Error) {
-        if self.json {
-            let Error { kind, message, hints } = error;
-            let line = json!({
-                "type": "end", "outcome": "failed", "answer": "", "usage": null, "cost": 0.0,
-                "error": { "kind": kind, "message": message, "hints": hints },
-            });
-            print_line(&line.to_string());
+    /// Tells that there was no turn to tell of, and why.
+    pub(crate) fn no_turn(&mut self, outcome: &str, reason: &str) {
+        self.aside(reason);
+        self.end(&json!({ "outcome": outcome, "reason": reason }));
+    }
+
+    /// Tells an error that came before or instead of an ending: in words, and as the last event.
+    pub(crate) fn error(&mut self, error: &Error) {
+        say(&format!("error: {}", error.message));
+        for hint in &error.hints {
+            say(&format!("hint: {hint}"));
         }
+        self.error_as_event(error);
+    }
+
+    /// Tells an error whose words were said already.
+    pub(crate) fn error_as_event(&mut self, error: &Error) {
+        let Error { kind, message, hints } = error;
+        self.end(&json!({
+            "outcome": "failed",
+            "reason": message,
+            "error": { "kind": kind, "message": message, "hints": hints },
+        }));
+    }
+
+    /// Tells the last event, unless one was told.
+    fn end(&mut self, more: &Value) {
+        if !self.json || std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let mut event =
+            json!({ "type": "end", "answer": "", "usage": Usage::default(), "cost": 0.0 });
+        if let (Some(event), Some(more)) = (event.as_object_mut(), more.as_object()) {
+            event.extend(more.clone());
+        }
+        print_line(&event.to_string());
     }
 }
 

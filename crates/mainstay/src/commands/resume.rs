@@ -1,6 +1,6 @@
 //! `mainstay resume`
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use mainstay_journal::turn::{self, State};
 use mainstay_store::{OwnerId, Store, wall_millis};
 use tokio_util::sync::CancellationToken;
 
-use super::run::Choices;
+use super::run::{Choices, workspace_of};
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
@@ -36,22 +36,27 @@ pub(crate) struct ResumeArgs {
 
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
     let mut telling = Telling::new(context.json());
-    let done = attempt(args, context, &mut telling);
-    if let Err(error) = &done {
-        telling.error(error);
-    }
-    done
+    attempt(args, context, &mut telling).or_else(|error| {
+        let error = context.completed(error);
+        telling.error(&error);
+        Ok(error.kind.exit())
+    })
 }
 
 fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let (store, owner) = engine::open_store(&settings)?;
     let Some(session) = find(args, &store, owner)? else {
-        telling.aside("there is nothing to resume: every turn is finished");
+        telling.no_turn("nothing", "there is nothing to resume: every turn is finished");
         return Ok(Exit::Done);
     };
-    let workspace = Path::new(&session.workspace);
-    let agent = engine::agent(context, store, owner, workspace, args.choices.overrides())?;
+    let last = store.read(|tx| turn::last(tx, session.id))?;
+    let workspace = match last.and_then(|turn| turn.outcome) {
+        // What is over is only told again.
+        Some(turn::Outcome::Answered) => PathBuf::from(&session.workspace),
+        _ => workspace_of(&session, None)?,
+    };
+    let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
     let resumed = engine::block_on(async |cancel: CancellationToken| {
         let Some(mut work) = take(args, &agent, &session, telling, &cancel).await? else {
             return Ok(None);
@@ -67,10 +72,13 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
     match resumed {
         Some(Some(ended)) => Ok(engine::exit(&ended)),
         Some(None) => {
-            telling.aside(&format!("session {} has no turn yet", session.id));
+            telling.no_turn("nothing", &format!("session {} has no turn yet", session.id));
             Ok(Exit::Done)
         }
-        None => Ok(Exit::Interrupted),
+        None => {
+            telling.no_turn("cancelled", "stopped; another process works on the session");
+            Ok(Exit::Interrupted)
+        }
     }
 }
 

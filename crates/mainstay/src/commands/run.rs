@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use mainstay_agent::{Agent, Ended, Input, Work};
+use mainstay_journal::session::Session;
 use mainstay_message::Content;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +56,7 @@ pub(crate) struct Choices {
     yes: bool,
 
     /// Spend at most this on the turn
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     budget: Option<f64>,
 }
 
@@ -73,11 +74,11 @@ impl Choices {
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
     let mut telling = Telling::new(context.json());
-    let done = attempt(args, context, &mut telling);
-    if let Err(error) = &done {
-        telling.error(error);
-    }
-    done
+    attempt(args, context, &mut telling).or_else(|error| {
+        let error = context.completed(error);
+        telling.error(&error);
+        Ok(error.kind.exit())
+    })
 }
 
 fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
@@ -86,7 +87,8 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
     if let Some(key) = &args.key
         && (key.is_empty() || key.len() > 200)
     {
-        return Err(Error::usage("--key takes a name of 1 to 200 letters"));
+        return Err(Error::usage("--key takes a name of 1 to 200 letters")
+            .hint("Give the input a shorter name, or leave --key out."));
     }
     let wanted = args.workspace.as_deref().map(directory).transpose()?;
     let (store, owner) = engine::open_store(&settings)?;
@@ -97,8 +99,8 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
     };
     let known = known_session(args, &store, owner)?;
     let workspace = match (wanted, &known) {
-        (Some(workspace), _) => workspace,
-        (None, Some(session)) => PathBuf::from(&session.workspace),
+        (wanted, Some(session)) => workspace_of(session, wanted)?,
+        (Some(workspace), None) => workspace,
         (None, None) => current_directory()?,
     };
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
@@ -117,7 +119,7 @@ fn known_session(
     args: &RunArgs,
     store: &mainstay_store::Store,
     owner: mainstay_store::OwnerId,
-) -> Result<Option<mainstay_journal::session::Session>, Error> {
+) -> Result<Option<Session>, Error> {
     use mainstay_journal::{session, turn};
     let found = store.read(|tx| match (&args.session, &args.key) {
         (Some(typed), _) => session::find(tx, owner, typed).map(Some),
@@ -128,6 +130,22 @@ fn known_session(
         (None, None) => Ok(None),
     });
     Ok(found?)
+}
+
+/// The workspace of a session, which it keeps for life: its prompt names it. It must be there.
+pub(super) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result<PathBuf, Error> {
+    let kept = Path::new(&session.workspace);
+    let elsewhere = "Begin a new session in another directory: leave the id out.";
+    let found = directory(kept).map_err(|error| error.only_hint(elsewhere))?;
+    match wanted {
+        Some(wanted) if wanted != found => Err(Error::usage(format!(
+            "session {} works in {}, and a session keeps its workspace",
+            session.id,
+            kept.display()
+        ))
+        .hint(elsewhere)),
+        _ => Ok(kept.to_owned()),
+    }
 }
 
 /// A turn that is about to be done.
@@ -151,22 +169,34 @@ impl Turn<'_> {
     }
 }
 
+/// The longest input.
+const LONGEST: u64 = 4 << 20;
+
+fn too_long() -> Error {
+    Error::usage("the text is longer than 4 MiB")
+        .hint("Put it into a file and ask the agent to read that.")
+}
+
 fn text(typed: &str) -> Result<String, Error> {
-    const LONGEST: u64 = 4 << 20;
     let text = if typed == "-" {
-        let mut text = String::new();
-        std::io::stdin()
-            .lock()
-            .take(LONGEST + 1)
-            .read_to_string(&mut text)
-            .map_err(|error| Error::usage(format!("standard input cannot be read: {error}")))?;
-        text
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| {
+            Error::usage(format!("standard input cannot be read: {error}"))
+                .hint("Look at where standard input comes from.")
+        })?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(too_long());
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let place = error.utf8_error().valid_up_to();
+            Error::usage(format!("standard input is not text: byte {place} is not UTF-8"))
+                .hint("Put it into a file and ask the agent to look at that.")
+        })?
     } else {
         typed.to_owned()
     };
     if text.len() as u64 > LONGEST {
-        return Err(Error::usage("the text is longer than 4 MiB")
-            .hint("Put it into a file and ask the agent to read that."));
+        return Err(too_long());
     }
     if text.trim().is_empty() {
         return Err(Error::usage("there is nothing to do: the text is empty")

@@ -43,7 +43,11 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         ..Settings::default()
     };
     if let Some(effort) = &file.effort {
-        let effort = effort.parse().map_err(|error| config.wrong(format!("effort: {error}")))?;
+        let effort = effort.parse().map_err(|error| {
+            config
+                .wrong(format!("effort: {error}"))
+                .hint("Write one of them, or leave it out: effort = \"medium\"")
+        })?;
         settings.effort = Some(effort);
     }
     let limits = &mut settings.asking;
@@ -133,11 +137,12 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
             .wrong(format!("providers.{name} has no base_url"))
             .hint("Add one, such as base_url = \"http://127.0.0.1:8080/v1\".")
     })?;
-    let base_url = base_url.parse().map_err(|error| {
+    let wrong = |detail: &str| {
         config
-            .wrong(format!("providers.{name}.base_url {base_url:?}: {error}"))
+            .wrong(format!("providers.{name}.base_url {base_url:?}: {detail}"))
             .hint("Write a whole address, such as http://127.0.0.1:8080/v1.")
-    })?;
+    };
+    let base_url = base_url.parse().map_err(|error| wrong(&format!("{error}")))?;
     let usual = known.and_then(|known| known.key_variable);
     let key: Arc<dyn Key> = match (&said.api_key_command, &said.api_key_env, usual) {
         (Some(command), _, _) => {
@@ -148,8 +153,12 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
         (None, None, Some(variable)) => Arc::new(variable_key(variable, said.base_url.is_some())),
         (None, None, None) => Arc::new(NoKey),
     };
-    let headers = said.headers.into_iter().collect();
-    Ok(Provider { name: name.to_owned(), api, base_url, key, headers })
+    let headers = said.headers.clone().into_iter().collect();
+    let provider = Provider { name: name.to_owned(), api, base_url, key, headers };
+    match provider.base_url.scheme() {
+        "http" | "https" => Ok(provider),
+        other => Err(wrong(&format!("models are not reached by {other}"))),
+    }
 }
 
 fn variable_key(name: &str, optional: bool) -> FromVariable {

@@ -2,7 +2,14 @@
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 
+mod background;
+mod cancelling;
 mod demo;
+mod faults;
+mod inputs;
 mod killed;
+mod postgres;
+mod sharing;
+mod tools_in_turns;
 mod turns;
 mod world;

@@ -22,7 +22,7 @@ fn a_turn_of_tool_rounds_ends_with_the_answer_in_every_wire_format() {
         assert_eq!(told.stdout, "All counted.\n", "{shape:?}");
         assert_eq!(world.file("count"), "0\n1\n2\n", "{shape:?}");
         world.model.assert_no_violations();
-        assert_eq!(world.processes(), Vec::<String>::new(), "{shape:?}");
+        world.nothing_runs();
     }
 }
 

@@ -1,9 +1,12 @@
 //! A home, a workspace and a model of their own for one test.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use mainstay_testkit::model::{ModelServer, Script, Shape};
+use mainstay_testkit::process::{Running, wait_for};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,6 +69,41 @@ impl World {
     /// Runs the program to its end.
     pub(crate) fn run(&self, words: &[&str]) -> Told {
         Told::from(self.command(words).output().unwrap())
+    }
+
+    /// Starts the program; what it says to standard error is kept for [`ended`](Self::ended).
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        self.started(&mut self.command(words))
+    }
+
+    /// Starts a command like [`start`](Self::start).
+    pub(crate) fn started(&self, command: &mut Command) -> Running {
+        let stderr = File::create(self.stderr()).unwrap();
+        Running::spawn(command.stdin(Stdio::null()).stderr(stderr))
+    }
+
+    /// Waits for the program to end by itself. The lines that the test read before are not told.
+    pub(crate) fn ended(&self, mut running: Running, deadline: Duration) -> Told {
+        let code = running.wait(deadline).code();
+        let mut stdout = String::new();
+        while let Some(line) = running.next_line(Duration::from_secs(5)) {
+            stdout.push_str(&line);
+            stdout.push('\n');
+        }
+        Told { code, stdout, stderr: std::fs::read_to_string(self.stderr()).unwrap() }
+    }
+
+    /// Where the standard error of the program that was started last goes.
+    pub(crate) fn stderr(&self) -> PathBuf {
+        self.directory.path().join("stderr")
+    }
+
+    /// Panics unless every command is gone, and its keeper soon.
+    pub(crate) fn nothing_runs(&self) {
+        let mut left = self.processes();
+        left.retain(|line| !line.contains(" keeper "));
+        assert_eq!(left, Vec::<String>::new());
+        wait_for("the end of the keeper", Duration::from_secs(3), || self.processes().is_empty());
     }
 
     /// What a file in the workspace says.
@@ -156,6 +194,11 @@ impl Told {
         let events = self.events();
         let found = events.iter().find(|event| event["type"] == kind);
         found.unwrap_or_else(|| panic!("no {kind} in {self:#?}")).clone()
+    }
+
+    /// The session that was worked on.
+    pub(crate) fn session(&self) -> String {
+        self.event("session")["id"].as_str().unwrap().to_owned()
     }
 
     /// Panics unless it ended like this.
