@@ -92,7 +92,7 @@ pub(crate) fn mainstay(home: &Path) -> Command {
 }
 
 pub(crate) fn options() -> Options {
-    Options::new(Schema::new(&[]))
+    Options::new(Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT]))
 }
 
 pub(crate) fn open(place: &str) -> Store {
