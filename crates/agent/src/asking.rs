@@ -5,7 +5,7 @@ use std::time::Duration;
 use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
-use mainstay_llm::{Answer, Event as Heard, Failure, Request};
+use mainstay_llm::{Answer, Event as Heard, Failure, Memo, Request};
 use mainstay_message::{AssistantPart, Content, Message, Usage};
 use mainstay_store::{Id, WriteTx};
 use tokio::sync::mpsc::UnboundedSender;
@@ -220,6 +220,7 @@ pub(crate) struct Question<'a> {
     pub(crate) session: SessionId,
     pub(crate) prompt: &'a str,
     pub(crate) messages: &'a [Message],
+    pub(crate) memo: &'a Memo,
     /// How long there is for it.
     pub(crate) left: Duration,
 }
@@ -241,6 +242,7 @@ impl Question<'_> {
             temperature: settings.temperature,
             effort: settings.effort,
             cache_key: Some(&session),
+            memo: Some(self.memo),
         };
         let mut limits = settings.asking.clone();
         limits.chain = limits.chain.min(self.left);

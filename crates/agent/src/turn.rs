@@ -301,6 +301,7 @@ impl<'a> Drive<'a> {
             session: self.work.id,
             prompt: &self.work.prompt,
             messages: self.work.transcript.messages(),
+            memo: &self.work.memo,
             left: self.deadline.saturating_duration_since(Instant::now()),
         };
         let mut asking = pin!(timeout_at(self.deadline, question.ask(tried, sender)));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, call, entry, session};
+use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, Lease, wall_millis};
 use mainstay_tools::{Fact, Workplace};
@@ -24,6 +25,8 @@ pub struct Work {
     pub(crate) workplace: Arc<Workplace>,
     pub(crate) lease: Lease,
     pub(crate) transcript: Transcript,
+    /// What was sent of it before.
+    pub(crate) memo: Memo,
     /// The entries of the last turn that were there when the session was taken up.
     pub(crate) recent: Vec<Entry>,
     pub(crate) open: Vec<call::Open>,
@@ -60,6 +63,7 @@ impl Work {
             workplace,
             lease,
             transcript: Transcript::default(),
+            memo: Memo::default(),
             recent: Vec::new(),
             open: Vec::new(),
             last: None,

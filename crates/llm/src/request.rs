@@ -5,6 +5,8 @@ use std::str::FromStr;
 use mainstay_message::{Message, ToolSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::Memo;
+
 /// One request, whatever the provider. Everything is borrowed: the history may be megabytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
@@ -22,6 +24,8 @@ pub struct Request<'a> {
     pub effort: Option<Effort>,
     /// Names the conversation to providers that route by it to a warm cache.
     pub cache_key: Option<&'a str>,
+    /// What was written of this conversation before, where somebody keeps it.
+    pub memo: Option<&'a Memo>,
 }
 
 /// How much thought to give an answer.

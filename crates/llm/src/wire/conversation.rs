@@ -6,6 +6,8 @@
 
 use mainstay_message::{AssistantPart, Call, CallResult, Content, Image, Message, Reasoning};
 
+use crate::memo::Whole;
+
 /// Words or a picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece<'a> {
@@ -50,6 +52,12 @@ const NO_OUTPUT: &str = "(no output)";
 
 /// Puts messages into the shape above, for the model named `provider/model`.
 pub(crate) fn steps<'a>(messages: &'a [Message], model: &str) -> Vec<Step<'a>> {
+    steps_of(messages, Whole::All, model)
+}
+
+/// Does so with a piece of a conversation that begins with a message of the model, or with the
+/// conversation.
+pub(crate) fn steps_of<'a>(messages: &'a [Message], part: Whole, model: &str) -> Vec<Step<'a>> {
     let mut steps: Vec<Step<'a>> = Vec::with_capacity(messages.len() + 2);
     let mut messages = messages.iter().peekable();
     while let Some(message) = messages.next() {
@@ -70,10 +78,10 @@ pub(crate) fn steps<'a>(messages: &'a [Message], model: &str) -> Vec<Step<'a>> {
             }
         }
     }
-    if !matches!(steps.first(), Some(Step::User(_))) {
+    if part.begins() && !matches!(steps.first(), Some(Step::User(_))) {
         steps.insert(0, Step::User(vec![Piece::Text(BEGINNING)]));
     }
-    if matches!(steps.last(), Some(Step::Assistant(_))) {
+    if part.ends() && matches!(steps.last(), Some(Step::Assistant(_))) {
         steps.push(Step::User(vec![Piece::Text(GO_ON)]));
     }
     steps

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Quirks, encode};
-use crate::{Api, Candidate, Effort, NoKey, Provider, Request};
+use crate::{Api, Candidate, Effort, Memo, NoKey, Provider, Request};
 
 fn candidate(name: &str, api: Api, base_url: &str, model: &str) -> Candidate {
     let provider = Provider {
@@ -143,6 +143,7 @@ proptest! {
                 temperature: Some(0.5),
                 effort,
                 cache_key: Some("session"),
+                memo: None,
             };
             for api in Api::ALL {
                 let candidate = candidate("p", api, "http://127.0.0.1:1/v1", "m");
@@ -159,6 +160,36 @@ proptest! {
                     prop_assert!(id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()));
                 }
             }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_kept_from_before_changes_no_byte(rounds in prop::collection::vec(round(), 0..6)) {
+        let messages = rounds.concat();
+        let memos: Vec<Memo> = (0..3).map(|_| Memo::default()).collect();
+        let names = ["p", "mistral", "gemini"];
+        for length in 0..=messages.len() {
+            for (name, memo) in names.iter().zip(&memos) {
+                let candidate = candidate(name, Api::OpenAiChat, "http://127.0.0.1:1/v1", "m");
+                let fresh = Request { messages: &messages[..length], ..Request::default() };
+                let kept = Request { memo: Some(memo), ..fresh };
+                let quirks = Quirks::default();
+                let (fresh, kept) =
+                    (encode(&candidate, &fresh, &quirks), encode(&candidate, &kept, &quirks));
+                prop_assert_eq!(
+                    String::from_utf8(kept.unwrap()).unwrap(),
+                    String::from_utf8(fresh.unwrap()).unwrap()
+                );
+            }
+        }
+        // Another conversation, or an earlier moment of this one, is not mistaken for it.
+        for length in [messages.len() / 2, 0] {
+            let candidate = candidate("p", Api::OpenAiChat, "http://127.0.0.1:1/v1", "m");
+            let fresh = Request { messages: &messages[..length], ..Request::default() };
+            let kept = Request { memo: Some(&memos[0]), ..fresh };
+            prop_assert_eq!(body(&candidate, &kept), body(&candidate, &fresh));
         }
     }
 }

@@ -7,18 +7,18 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::memo::Whole;
 use crate::provider::Dialect;
-use crate::wire::conversation::{Outcome, Part, Piece, Step, steps};
+use crate::wire::conversation::{Outcome, Part, Piece, Step, steps_of};
 use crate::wire::ids::{IdRule, call_id, object, tool_name};
 use crate::wire::json::{DataUrl, Joined, images};
 use crate::wire::quirks::Form;
 use crate::wire::{Quirks, max_output};
-use crate::{Candidate, Request};
+use crate::{Candidate, Memo, Request};
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Rest<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     stream: bool,
@@ -130,9 +130,8 @@ pub(crate) fn encode(
     };
     let older = !newer && quirks.max_output != Form::Omitted;
     let first = |form: Form| form == Form::First;
-    let body = Body {
+    let rest = Rest {
         model: &candidate.model,
-        messages: messages(candidate, request, dialect),
         tools: Tool::all(request.tools),
         stream: true,
         stream_options: first(quirks.stream_options)
@@ -148,20 +147,39 @@ pub(crate) fn encode(
             .cache_key
             .filter(|_| dialect == Dialect::OpenAi && first(quirks.cache_key)),
     };
-    serde_json::to_vec(&body)
+    let mut body = br#"{"messages":["#.to_vec();
+    if !request.system.trim().is_empty() {
+        serde_json::to_writer(&mut body, &Message::System { content: request.system })?;
+        body.push(b',');
+    }
+    let none = Memo::default();
+    let memo = request.memo.unwrap_or(&none);
+    memo.write(&candidate.to_string(), request.messages, &mut body, |piece, part, out| {
+        for (index, message) in messages(candidate, piece, part, dialect).iter().enumerate() {
+            if index > 0 || !part.begins() {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut *out, message)?;
+        }
+        Ok(())
+    })?;
+    body.extend_from_slice(b"],");
+    // The rest is an object too, and never an empty one.
+    let start = body.len();
+    serde_json::to_writer(&mut body, &rest)?;
+    body.remove(start);
+    Ok(body)
 }
 
 fn messages<'a>(
     candidate: &Candidate,
-    request: &Request<'a>,
+    piece: &'a [mainstay_message::Message],
+    whole: Whole,
     dialect: Dialect,
 ) -> Vec<Message<'a>> {
     let model = candidate.to_string();
-    let steps = steps(request.messages, &model);
+    let steps = steps_of(piece, whole, &model);
     let mut messages = Vec::with_capacity(steps.len() + 1);
-    if !request.system.trim().is_empty() {
-        messages.push(Message::System { content: request.system });
-    }
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
         match step {
