@@ -269,6 +269,14 @@ impl Keeper {
         status_of(says, key)
     }
 
+    /// How a job of this keeper stands. That the keeper does not know it is its own word: one that is
+    /// lost is told as lost.
+    pub async fn poll_with(&self, keeper: &str, key: &str) -> Result<Status, KeeperError> {
+        let link = self.shared.link(keeper).ok_or(KeeperError::Lost)?;
+        let says = in_time(ANSWER, link.ask(Asks::Poll { key: key.to_owned() })).await?;
+        status_of(says, key)
+    }
+
     /// Output of a job from an offset on: where it starts, the bytes, and how many there are in all.
     /// It starts later than asked where bytes were dropped.
     pub async fn read(
