@@ -158,7 +158,7 @@ fn killed_after(world: &World, delay: Duration, also_keeper: bool) -> Told {
 }
 
 /// The keepers of a home, guards and workers alike.
-fn keepers_of(home: &Path) -> Vec<String> {
+pub(crate) fn keepers_of(home: &Path) -> Vec<String> {
     let keepers = processes_of(home).into_iter().filter(|line| line.contains(" keeper "));
     keepers.filter_map(|line| line.split(':').next().map(str::to_owned)).collect()
 }
