@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::keeper::{Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program};
+use crate::keeper::{
+    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status,
+};
 use crate::outcome::Piece;
 use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Settled, environment, schema};
@@ -160,12 +162,19 @@ pub(crate) enum Found {
 
 /// Waits for the end of a call that was interrupted, wherever it runs.
 pub(crate) async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Found {
-    match standing(call, plan).await {
+    let error = match standing(call, plan).await {
+        Stands::Found(found) => return found,
         Stands::Running => match call.workplace.keeper.ended(call.id).await {
-            Ok(ended) => Found::Ended(Box::new(ended)),
-            Err(error) => Found::Unknown(error.to_string()),
+            Ok(ended) => return Found::Ended(Box::new(ended)),
+            Err(error) => error,
         },
-        Stands::Found(found) => found,
+    };
+    // The keeper was lost meanwhile; its spool may know more.
+    match standing(call, plan).await {
+        Stands::Found(Found::Ended(ended)) => Found::Ended(ended),
+        Stands::Found(Found::Unknown(words)) => Found::Unknown(words),
+        // It ran a moment ago.
+        Stands::Found(Found::NotStarted) | Stands::Running => Found::Unknown(error.to_string()),
     }
 }
 
@@ -180,23 +189,22 @@ pub(crate) async fn standing(call: Invocation<'_>, plan: Option<&Value>) -> Stan
     let Some(name) = plan.and_then(planned) else {
         return Stands::Found(Found::Unknown(String::new()));
     };
-    let found = match keeper.attach(name, call.session).await {
-        Attached::Alive(_) => match keeper.poll(call.id).await {
-            Ok(status) => match status.ended {
-                Some(ended) => Found::Ended(Box::new(ended)),
-                None => return Stands::Running,
-            },
-            Err(KeeperError::Unknown(_)) => Found::NotStarted,
-            Err(error) => Found::Unknown(error.to_string()),
-        },
-        Attached::Gone => match keeper.collect(name, call.id) {
-            Collected::NeverStarted => Found::NotStarted,
-            Collected::Ended(ended) => Found::Ended(Box::new(ended)),
-            Collected::Running => Found::Unknown("Its keeper does not answer.".to_owned()),
-            Collected::InDoubt(words) => Found::Unknown(words),
-        },
-    };
-    Stands::Found(found)
+    // A keeper that answers may be killed before the next question.
+    while let Attached::Alive(_) = keeper.attach(name, call.session).await {
+        return match keeper.poll_with(name, call.id).await {
+            Ok(Status { ended: None, .. }) => Stands::Running,
+            Ok(Status { ended: Some(ended), .. }) => Stands::Found(Found::Ended(Box::new(ended))),
+            Err(KeeperError::Unknown(_)) => Stands::Found(Found::NotStarted),
+            Err(KeeperError::Lost) => continue,
+            Err(error) => Stands::Found(Found::Unknown(error.to_string())),
+        };
+    }
+    Stands::Found(match keeper.collect(name, call.id) {
+        Collected::NeverStarted => Found::NotStarted,
+        Collected::Ended(ended) => Found::Ended(Box::new(ended)),
+        Collected::Running => Found::Unknown("Its keeper does not answer.".to_owned()),
+        Collected::InDoubt(words) => Found::Unknown(words),
+    })
 }
 
 /// What the model is told at the end of a command.

@@ -1,11 +1,13 @@
 //! Processes in the background: owned, reached, and their ends told until somebody takes note.
 
+use std::process::Command;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{Asked, Gate, Reply};
 use mainstay_testkit::process::{Running, wait_for};
 use serde_json::{Value, json};
 
+use crate::killed::keepers_of;
 use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -191,4 +193,37 @@ fn a_process_that_runs_on_is_there_for_the_agent_that_resumes() {
     world.run(&["run", "--session", &session, "hello"]).ended_with(0);
     assert_eq!(notices(&world), 1);
     world.model.assert_no_violations();
+}
+
+#[test]
+fn a_process_goes_with_its_keeper_when_that_is_killed_whoever_started_it() {
+    for taken_over in [false, true] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let world = World::new(move |asked: &Asked| match asked.results().len() {
+            0 => process("start", &json!({ "command": "exec sleep 300" })),
+            _ => Reply::text("heard").held_by(&held),
+        });
+        let mut running = world.start(&["run", "--yes", "start"]);
+        world.model.wait_for_requests(2, PATIENCE);
+        if taken_over {
+            running.kill_and_wait();
+            running = world.start(&["resume", "--yes"]);
+            world.model.wait_for_requests(3, PATIENCE);
+        }
+        let keepers = keepers_of(&world.home());
+        assert!(!keepers.is_empty());
+        Command::new("kill").arg("-9").args(&keepers).status().unwrap();
+        // Nobody asks for it any more.
+        wait_for("the end of the process", PATIENCE, || {
+            !world.processes().iter().any(|line| line.contains("sleep 300"))
+        });
+        gate.open();
+        assert_eq!(world.ended(running, PATIENCE).ended_with(0).stdout, "heard\n");
+        world.nothing_runs();
+        let session = only_session(&world);
+        world.run(&["run", "--session", &session, "hello"]).ended_with(0);
+        assert_eq!(notices(&world), 1, "{taken_over}");
+        world.model.assert_no_violations();
+    }
 }

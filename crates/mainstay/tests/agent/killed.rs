@@ -158,7 +158,7 @@ fn killed_after(world: &World, delay: Duration, also_keeper: bool) -> Told {
 }
 
 /// The keepers of a home, guards and workers alike.
-fn keepers_of(home: &Path) -> Vec<String> {
+pub(crate) fn keepers_of(home: &Path) -> Vec<String> {
     let keepers = processes_of(home).into_iter().filter(|line| line.contains(" keeper "));
     keepers.filter_map(|line| line.split(':').next().map(str::to_owned)).collect()
 }
@@ -240,4 +240,29 @@ fn a_command_that_runs_on_while_the_agent_is_dead_is_collected() {
     assert!(told.event("tool_result")["text"].as_str().unwrap().contains("told"), "{told:#?}");
     assert_eq!(world.file("count"), "begun\nended\n");
     world.model.assert_no_violations();
+}
+
+#[test]
+fn a_keeper_that_is_killed_while_its_command_is_taken_over_leaves_it_in_doubt() {
+    for number in 0..12 {
+        let world = World::new(rounds(1, |_| {
+            ("shell", json!({ "command": "echo begun >> count; touch begun; sleep 300" }))
+        }));
+        let mut running = world.start(&["run", "--yes", "go"]);
+        mainstay_testkit::process::wait_for("the command", Duration::from_secs(10), || {
+            world.workspace().join("begun").exists()
+        });
+        running.kill_and_wait();
+        let keepers = keepers_of(&world.home());
+        let mut resumed = world.start(&["resume", "--yes", "--json"]);
+        resumed.line_with("\"tool_call\"", Duration::from_secs(10));
+        // Somewhere between the first word to the keeper and the wait for its command.
+        std::thread::sleep(Duration::from_micros(100 * number));
+        Command::new("kill").arg("-9").args(&keepers).status().unwrap();
+        let told = world.ended(resumed, Duration::from_secs(20)).ended_with(0);
+        assert!(told.stdout.contains("\"in_doubt\""), "{told:#?}");
+        assert_eq!(world.file("count"), "begun\n", "it was started again");
+        world.nothing_runs();
+        world.model.assert_no_violations();
+    }
 }

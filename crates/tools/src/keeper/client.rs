@@ -23,6 +23,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 const KILLED: Duration = Duration::from_secs(10);
 /// How often it is looked whether a dead keeper's processes are gone.
 const LOOK: Duration = Duration::from_millis(10);
+/// How many times after a keeper that is not our child.
+const LOOKS: u32 = 500;
 
 /// A handle to the keeper of this agent, and to those of former ones; clones share it.
 ///
@@ -189,7 +191,21 @@ impl Keeper {
             Some(link) => link,
             None => {
                 let stream = connect(&self.shared.launch.spool.join(name)).ok()?;
-                self.take_over(name.to_owned(), stream, || {}).ok()?
+                let (spool, of) = (self.shared.launch.spool.clone(), name.to_owned());
+                // Not our child: whether it died or only let go of us is seen from its record.
+                let closed = move || {
+                    let _ = std::thread::Builder::new().name("keeper-end".to_owned()).spawn(
+                        move || {
+                            for _ in 0..LOOKS {
+                                if sweep::clear(&spool, &of) {
+                                    return;
+                                }
+                                std::thread::sleep(LOOK);
+                            }
+                        },
+                    );
+                };
+                self.take_over(name.to_owned(), stream, closed).ok()?
             }
         };
         let asks = Asks::Attach { session: session.to_owned() };
@@ -266,6 +282,14 @@ impl Keeper {
     /// How a job stands.
     pub async fn poll(&self, key: &str) -> Result<Status, KeeperError> {
         let says = self.ask_about(key, Asks::Poll { key: key.to_owned() }).await?;
+        status_of(says, key)
+    }
+
+    /// How a job of this keeper stands. That the keeper does not know it is its own word: one that is
+    /// lost is told as lost.
+    pub async fn poll_with(&self, keeper: &str, key: &str) -> Result<Status, KeeperError> {
+        let link = self.shared.link(keeper).ok_or(KeeperError::Lost)?;
+        let says = in_time(ANSWER, link.ask(Asks::Poll { key: key.to_owned() })).await?;
         status_of(says, key)
     }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_tools::keeper::{Attached, Collected, How, Why};
+use mainstay_tools::keeper::{Attached, Collected, How, KeeperError, Why};
 
 use crate::scene::{Scene, children, in_time, job, kill, mark, parent, running, until, worker};
 
@@ -314,4 +314,29 @@ async fn a_keeper_has_neither_the_terminal_nor_the_environment_of_its_agent() {
         assert_eq!(open.to_str(), Some("/dev/null"));
     }
     scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_keeper_that_dies_after_it_was_reached_is_lost_and_knows_its_jobs_still() {
+    let scene = Scene::new();
+    let mark = mark();
+    let mut agent = scene.agent(PATIENCE, "call", &format!("sleep {mark}"));
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || !running(&mark).is_empty()).await;
+    agent.kill_and_wait();
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Alive(_)));
+    assert!(scene.keeper.poll_with(&name, "call").await.unwrap().ended.is_none());
+    let never = scene.keeper.poll_with(&name, "another").await;
+    assert!(matches!(never, Err(KeeperError::Unknown(_))), "{never:?}");
+    let worker = worker(&scene, &name);
+    let (guard, _) = parent(worker).unwrap();
+    for pid in [guard, worker] {
+        kill(pid);
+    }
+    // To be taken for a command that never started, it would be started again.
+    let lost = in_time(scene.keeper.poll_with(&name, "call")).await;
+    assert!(matches!(lost, Err(KeeperError::Lost)), "{lost:?}");
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
+    assert!(matches!(scene.keeper.collect(&name, "call"), Collected::InDoubt(_)));
+    assert!(running(&mark).is_empty());
 }
