@@ -58,8 +58,8 @@ async fn rounds_of_parallel_calls_and_reasoning_are_valid_when_sent_back() {
             let mut calls = Reply::thinking("let me see")
                 .sealed_reasoning("secret")
                 .and_text("I look.")
-                .call("read", &json!({"path": "a\"é"}))
-                .call("write", &json!({"path": "b", "text": "x".repeat(500)}));
+                .call("read", json!({"path": "a\"é"}))
+                .call("write", json!({"path": "b", "text": "x".repeat(500)}));
             if !ids {
                 calls = calls.without_call_ids();
             }
@@ -229,7 +229,7 @@ fn a_call_can_be_made_from_any_thread() {
 
 #[tokio::test]
 async fn what_gemini_signs_goes_back_to_it_and_to_nobody_else() {
-    let calls = Reply::call_of("read", &json!({"path": "a"})).with_signed_calls();
+    let calls = Reply::call_of("read", json!({"path": "a"})).with_signed_calls();
     let server = ModelServer::replies([calls, Reply::text("own")]);
     let client = Client::seeded(8);
     let gemini = [candidate(&server, Shape::Chat, "gemini")];
