@@ -15,6 +15,7 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::settings::Globals;
+use crate::telling;
 
 /// An AI agent that survives: every step of its work is on disk before the next one begins.
 #[derive(Debug, Parser)]
@@ -60,6 +61,7 @@ pub(crate) fn run() -> Exit {
         Err(refusal) => return refused(&refusal, &typed),
     };
     let context = Context::new(cli.globals);
+    let streams = matches!(cli.command, Command::Run(_) | Command::Resume(_));
     let ended = match &cli.command {
         Command::Run(args) => run::run(args, &context),
         Command::Resume(args) => resume::run(args, &context),
@@ -78,6 +80,13 @@ pub(crate) fn run() -> Exit {
             error.hints = error.hints.iter().map(|hint| settings.completed(hint)).collect();
         }
         context.output.error(&error);
+        if context.json() {
+            if streams {
+                telling::failed(&error);
+            } else {
+                context.output.error_as_data(&error);
+            }
+        }
         error.kind.exit()
     })
 }

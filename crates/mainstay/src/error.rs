@@ -91,7 +91,13 @@ impl From<mainstay_store::Error> for Error {
         }
         // An engine's own words may have many lines.
         let message = wording::line(&error.to_string());
-        Self { kind, message, hints: error.hint().into_iter().collect() }
+        let hint = match &error {
+            Store::UnknownId { what, .. } if what == "session" => {
+                Some("See which there are: `mainstay sessions list`".to_owned())
+            }
+            _ => error.hint(),
+        };
+        Self { kind, message, hints: hint.into_iter().collect() }
     }
 }
 

@@ -85,18 +85,16 @@ impl Telling {
             say(words);
         }
     }
+}
 
-    /// Tells an error that came before or instead of an ending.
-    pub(crate) fn error(&self, error: &Error) {
-        if self.json {
-            let Error { kind, message, hints } = error;
-            let line = json!({
-                "type": "end", "outcome": "failed", "answer": "", "usage": null, "cost": 0.0,
-                "error": { "kind": kind, "message": message, "hints": hints },
-            });
-            print_line(&line.to_string());
-        }
-    }
+/// Tells an error that came before or instead of an ending, as the last event.
+pub(crate) fn failed(error: &Error) {
+    let Error { kind, message, hints } = error;
+    let line = json!({
+        "type": "end", "outcome": "failed", "answer": "", "usage": null, "cost": 0.0,
+        "error": { "kind": kind, "message": message, "hints": hints },
+    });
+    print_line(&line.to_string());
 }
 
 /// What lets a parked turn go on.

@@ -35,12 +35,7 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
-    let mut telling = Telling::new(context.json());
-    let done = attempt(args, context, &mut telling);
-    if let Err(error) = &done {
-        telling.error(error);
-    }
-    done
+    attempt(args, context, &mut Telling::new(context.json()))
 }
 
 fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
@@ -57,12 +52,10 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
             return Ok(None);
         };
         let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
-        if let Some(ended) = &ended {
-            telling.ended(ended, &settings)?;
-        }
+        let told = ended.as_ref().map_or(Ok(()), |ended| telling.ended(ended, &settings));
         work.leave().await?;
         agent.leave().await;
-        Ok::<_, Error>(Some(ended))
+        told.map(|()| Some(ended))
     })??;
     match resumed {
         Some(Some(ended)) => Ok(engine::exit(&ended)),

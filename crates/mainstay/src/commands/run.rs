@@ -72,12 +72,7 @@ impl Choices {
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
-    let mut telling = Telling::new(context.json());
-    let done = attempt(args, context, &mut telling);
-    if let Err(error) = &done {
-        telling.error(error);
-    }
-    done
+    attempt(args, context, &mut Telling::new(context.json()))
 }
 
 fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
@@ -97,6 +92,9 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
     };
     let known = known_session(args, &store, owner)?;
     let workspace = match (wanted, &known) {
+        (Some(workspace), Some(session)) if workspace != Path::new(&session.workspace) => {
+            return Err(elsewhere(session));
+        }
         (Some(workspace), _) => workspace,
         (None, Some(session)) => PathBuf::from(&session.workspace),
         (None, None) => current_directory()?,
@@ -130,6 +128,13 @@ fn known_session(
     Ok(found?)
 }
 
+/// A session stays where it is: its prompt and all it has seen are about that directory.
+fn elsewhere(session: &mainstay_journal::session::Session) -> Error {
+    let (id, workspace) = (session.id, wording::path(Path::new(&session.workspace)));
+    Error::usage(format!("session {id} works in {workspace} and stays there"))
+        .hint("Leave --workspace out to go on with it, or --session to begin a new one.")
+}
+
 /// A turn that is about to be done.
 struct Turn<'a> {
     work: Work,
@@ -144,10 +149,10 @@ impl Turn<'_> {
         let Self { work, input, telling, settings } = &mut self;
         let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
         // The answer is recorded: nobody has to wait for the clearing up.
-        telling.ended(&ended, settings)?;
+        let told = telling.ended(&ended, settings);
         self.work.leave().await?;
         agent.leave().await;
-        Ok(ended)
+        told.map(|()| ended)
     }
 }
 

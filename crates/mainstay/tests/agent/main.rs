@@ -4,5 +4,6 @@
 
 mod demo;
 mod killed;
+mod odd;
 mod turns;
 mod world;
