@@ -383,11 +383,10 @@ impl Drive<'_> {
             let outcome = match begun {
                 Some(begun) => {
                     let started_at = begun.started_before.unwrap_or(0);
-                    match timeout(LAST_WORDS, settle(begun, &workplace, &session)).await {
-                        Ok(Landed::Done(outcome)) => outcome,
-                        Ok(Landed::NotStarted) => not_run(why),
-                        Ok(Landed::InDoubt(words)) => in_doubt(started_at, &words),
-                        Err(_) => in_doubt(started_at, ""),
+                    match last_words(begun, &workplace, &session).await {
+                        Landed::Done(outcome) => outcome,
+                        Landed::NotStarted => not_run(why),
+                        Landed::InDoubt(words) => in_doubt(started_at, &words),
                     }
                 }
                 None => not_run(why),
@@ -537,6 +536,17 @@ async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) ->
         Settled::NotStarted => Landed::NotStarted,
         Settled::Unknown(words) => Landed::InDoubt(words),
     }
+}
+
+/// Finds out how a call ended that is not waited for any longer.
+async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Landed {
+    // A wait that is given up ends what it waited for; then there is an end to be told.
+    for _ in 0..2 {
+        if let Ok(landed) = timeout(LAST_WORDS, settle(pending, workplace, session)).await {
+            return landed;
+        }
+    }
+    Landed::InDoubt(String::new())
 }
 
 fn in_doubt(started_at: i64, words: &str) -> Outcome {

@@ -213,3 +213,20 @@ fn a_file_that_was_changed_after_a_crash_is_not_overwritten_by_the_resume() {
     Sweep::of(Mode::Kill).only(&[Kind::Sync, Kind::Write]).run(prepare, verify);
     assert!(overtaken.into_inner() > 1, "no crash lay between the write and its record");
 }
+
+#[test]
+fn a_command_that_new_input_cuts_short_is_known_to_be_killed() {
+    let world =
+        World::new(Replies::new([shell("echo begun > begun; sleep 100"), Reply::text("done")]));
+    let mut running = Running::spawn(&mut world.command(&["run", "--yes", "--json", "x"]));
+    let session: Value = serde_json::from_str(&running.line_with("session", PATIENCE)).unwrap();
+    wait_for("the command runs", PATIENCE, || world.file("begun") == "begun\n");
+    running.kill_and_wait();
+    let id = session["id"].as_str().unwrap();
+    world.run(&["run", "--session", id, "something else"]).ended_with(0);
+    let last = world.model.asked().pop().unwrap();
+    let result = &last.results()[0].1;
+    assert!(result.contains("killed: it was stopped"), "{result}");
+    assert_eq!(world.processes(), Vec::<String>::new());
+    world.model.assert_no_violations();
+}
