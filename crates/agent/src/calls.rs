@@ -10,12 +10,12 @@ use mainstay_journal::model_call::Attempt;
 use mainstay_journal::{CallId, SessionId, TurnId, call, process};
 use mainstay_llm::Answer;
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
-use mainstay_store::{Id, Lease, WriteTx};
+use mainstay_store::{BLOB_LIMIT, Id, Lease, WriteTx};
 use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, blocking};
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
@@ -54,7 +54,8 @@ struct Written {
     body: Body,
     whole: Option<Vec<u8>>,
     facts: Vec<Fact>,
-    event: Event,
+    /// What is told when it is durable.
+    events: Vec<Event>,
 }
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
@@ -63,6 +64,8 @@ const SLACK: Duration = Duration::from_secs(10);
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// The longest text that one result may bring into the conversation.
 const LONGEST: usize = 100_000;
+/// So many results are written down at once at most: a transaction is short.
+const TOGETHER: usize = 64;
 
 impl Known {
     /// Takes in what a model said.
@@ -117,7 +120,7 @@ impl Known {
         })?;
         for item in self.items.drain(..) {
             if let Item::Result(written) = item {
-                observer(written.event);
+                written.events.into_iter().for_each(&mut *observer);
             }
         }
         for event in self.later.drain(..) {
@@ -230,12 +233,8 @@ impl Drive<'_> {
             }
         }
         for (pending, _) in running {
-            let arguments = match &pending.arguments {
-                Ok(arguments) => arguments.clone(),
-                Err(_) => Value::String(pending.call.arguments.clone()),
-            };
-            let (id, name) = (pending.id.to_string(), pending.call.name.clone());
-            (self.observer)(Event::ToolCall { id, name, arguments });
+            (self.observer)(pending.event());
+            self.told.push(pending.id);
         }
         Ok(())
     }
@@ -307,7 +306,7 @@ impl Drive<'_> {
             let message = format!("{} gave the same result {times} times", pending.call.name);
             (self.observer)(Event::Notice { about: "loop", message, void: false });
         }
-        self.land(pending, outcome, print);
+        self.land(pending, outcome, print)?;
         match verdict {
             Verdict::End(times) => Err(Halt::Stuck(pending.in_circles(times))),
             _ => Ok(()),
@@ -323,24 +322,34 @@ impl Drive<'_> {
             "[Mainstay: not run. This call gave the same result {times} times in this turn. Do \
              something else, or end your turn and say what is missing.]"
         ));
-        self.land(pending, outcome, String::new());
+        self.land(pending, outcome, String::new())?;
         match verdict {
             Verdict::End(times) => Err(Halt::Stuck(pending.in_circles(times))),
             _ => Ok(()),
         }
     }
 
-    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) {
+    /// Takes in what the model will read of a call.
+    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) -> Result<()> {
+        if self.known.items.len() >= TOGETHER {
+            self.commit(|_| Ok(()))?;
+        }
         self.flying.retain(|flying| flying.id != pending.id);
         let nonce = nonce();
         let content = bounded(outcome.content(&nonce));
         let text: Vec<&str> = content.iter().filter_map(Content::text).collect();
-        let event = Event::ToolResult {
+        let mut events = Vec::new();
+        match self.told.iter().position(|told| *told == pending.id) {
+            Some(place) => drop(self.told.swap_remove(place)),
+            // It does not run; whoever reads along still learns what was asked for.
+            None => events.push(pending.event()),
+        }
+        events.push(Event::ToolResult {
             id: pending.id.to_string(),
             name: pending.call.name.clone(),
             failed: outcome.failed,
             text: text.join("\n"),
-        };
+        });
         let facts = outcome.facts.iter().filter_map(|fact| serde_json::to_value(fact).ok());
         let body = Body::Result {
             result: CallResult {
@@ -365,10 +374,11 @@ impl Drive<'_> {
         self.known.items.push(Item::Result(Written {
             id: pending.id,
             body,
-            whole: outcome.whole,
+            whole: outcome.whole.map(storable),
             facts: outcome.facts,
-            event,
+            events,
         }));
+        Ok(())
     }
 
     /// Gives every call that flies an outcome: what had begun tells how far it came, the rest is not
@@ -378,24 +388,30 @@ impl Drive<'_> {
         for pending in std::mem::take(&mut self.flying) {
             let pure = pending.traits().is_some_and(|traits| traits.replay == Replay::Pure);
             let outcome = if pending.started_at.is_some() && !pure {
-                match timeout(LAST_WORDS, settle(&pending, &workplace, &session)).await {
-                    Ok(Landed::Done(outcome)) => outcome,
-                    Ok(Landed::NotStarted) => not_run(why),
-                    Ok(Landed::InDoubt(words)) => in_doubt(pending.started_at, &words),
-                    Err(_) => in_doubt(pending.started_at, ""),
+                match last_words(&pending, &workplace, &session).await {
+                    Landed::Done(outcome) => outcome,
+                    Landed::NotStarted => not_run(why),
+                    Landed::InDoubt(words) => in_doubt(pending.started_at, &words),
                 }
             } else {
                 not_run(why)
             };
             let print = fingerprint(&outcome);
-            self.land(&pending, outcome, print);
+            self.land(&pending, outcome, print)?;
         }
         Ok(())
     }
 
     /// Counts the calls that the turn made before this process.
-    pub(crate) fn recount(&mut self) {
+    pub(crate) fn recount(&mut self) -> Result<()> {
         let settings = self.work.agent.parts.settings.clone();
+        if self.work.recent.is_empty() {
+            // This process worked on the turn before.
+            let (session, turn) = self.place();
+            let store = &self.work.agent.parts.store;
+            let entries = blocking(|| store.read(|tx| entry::all(tx, session)))?;
+            self.work.recent = entries.into_iter().filter(|entry| entry.turn == turn).collect();
+        }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
             match entry.body {
@@ -418,6 +434,7 @@ impl Drive<'_> {
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// Commits what is known, and more, which is given the correction of the budgets that is due.
@@ -519,6 +536,17 @@ async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) ->
     }
 }
 
+/// Finds out how a call ended that is not waited for any longer.
+async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Landed {
+    // A wait that is given up ends what it waited for; then there is an end to be told.
+    for _ in 0..2 {
+        if let Ok(landed) = timeout(LAST_WORDS, settle(pending, workplace, session)).await {
+            return landed;
+        }
+    }
+    Landed::InDoubt(String::new())
+}
+
 fn in_doubt(started_at: Option<i64>, words: &str) -> Outcome {
     let minutes = started_at.unwrap_or(0).div_euclid(60_000).rem_euclid(24 * 60);
     let known = if words.is_empty() { String::new() } else { format!(" {words}") };
@@ -547,6 +575,16 @@ fn bounded(content: Vec<Content>) -> Vec<Content> {
             part => part,
         })
         .collect()
+}
+
+/// All of an output, as much of it as the store takes.
+fn storable(mut whole: Vec<u8>) -> Vec<u8> {
+    const CUT: &[u8] = b"\n[Mainstay: cut here.]";
+    if whole.len() > BLOB_LIMIT {
+        whole.truncate(BLOB_LIMIT - CUT.len());
+        whole.extend_from_slice(CUT);
+    }
+    whole
 }
 
 /// Marks the frame of one result; nobody outside can guess it.

@@ -34,7 +34,7 @@ pub enum Event {
         /// The next of them.
         delta: String,
     },
-    /// A call is about to run.
+    /// A call. It is about to run, unless its result follows at once and says why not.
     ToolCall {
         /// Its id.
         id: String,

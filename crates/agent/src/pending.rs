@@ -8,11 +8,11 @@ use mainstay_message::Call;
 use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use serde_json::{Map, Value};
 
-use crate::Settings;
 use crate::agent::Agent;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
 use crate::policy::{self, Decision};
 use crate::work::Work;
+use crate::{Event, Settings};
 
 /// A call that has no outcome yet.
 #[derive(Clone)]
@@ -94,6 +94,15 @@ impl Pending {
         workplace: &'a mainstay_tools::Workplace,
     ) -> Invocation<'a> {
         Invocation { id: self.id.as_str(), session, arguments, workplace }
+    }
+
+    /// What a face is told of it.
+    pub(crate) fn event(&self) -> Event {
+        let arguments = match &self.arguments {
+            Ok(arguments) => arguments.clone(),
+            Err(_) => Value::String(self.call.arguments.clone()),
+        };
+        Event::ToolCall { id: self.id.to_string(), name: self.call.name.clone(), arguments }
     }
 
     /// What is to be done with it.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
-use mainstay_journal::{SessionId, TurnId, entry, model_call, process};
+use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, process};
 use mainstay_llm::{Answer, Failure, Stop as Why};
 use mainstay_message::{AssistantPart, Usage};
 use mainstay_store::{Id, WriteTx};
@@ -72,6 +72,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) next: Option<Asking>,
     /// Calls without an outcome, in the order they were asked for.
     pub(crate) flying: VecDeque<Pending>,
+    /// Those of them that a face was told of.
+    pub(crate) told: Vec<CallId>,
     answer: String,
     empty_answers: u32,
 }
@@ -169,6 +171,7 @@ impl<'a> Drive<'a> {
             known: Known::default(),
             next: None,
             flying: VecDeque::new(),
+            told: Vec::new(),
             answer: String::new(),
             empty_answers: 0,
         }
@@ -188,8 +191,8 @@ impl<'a> Drive<'a> {
             Ok(())
         })?;
         self.find_account()?;
-        self.recount();
-        let open = std::mem::take(&mut self.work.open);
+        self.recount()?;
+        let open = blocking(|| agent.parts.store.read(|tx| call::open(tx, session)))?;
         self.flying = open.iter().map(|open| Pending::from_record(&agent, open)).collect();
         Ok(())
     }
@@ -270,6 +273,8 @@ impl<'a> Drive<'a> {
                         budget::correct(tx, &account, &correction)
                     })?;
                     return Err(match failure.retry_at {
+                        // The turn's own time ended it, not the models'.
+                        _ if Instant::now() >= self.deadline => self.out_of_time(),
                         Some(at) => {
                             Halt::Parked { reason: failure.to_string(), resume_at: Some(at) }
                         }

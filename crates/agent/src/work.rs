@@ -1,11 +1,11 @@
-//! A session that this process works on: its lease, its messages, its open calls.
+//! A session that this process works on: its lease and its messages.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
-use mainstay_journal::{SessionId, Transcript, TurnId, call, entry, session};
+use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, Lease, wall_millis};
@@ -29,7 +29,6 @@ pub struct Work {
     pub(crate) memo: Memo,
     /// The entries of the last turn that were there when the session was taken up.
     pub(crate) recent: Vec<Entry>,
-    pub(crate) open: Vec<call::Open>,
     pub(crate) last: Option<Turn>,
     pub(crate) sizes: Sizes,
     /// Whether the session has processes in the background whose end is not taken note of.
@@ -65,7 +64,6 @@ impl Work {
             transcript: Transcript::default(),
             memo: Memo::default(),
             recent: Vec::new(),
-            open: Vec::new(),
             last: None,
             has_processes: false,
             is_new: true,
@@ -73,19 +71,14 @@ impl Work {
     }
 
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
-        let (row, last, entries, open) = blocking(|| {
+        let (row, last, entries) = blocking(|| {
             agent.parts.store.read(|tx| -> mainstay_journal::Result<_> {
                 let row = session::get(tx, id)?;
                 let prompt = match &row {
                     Some(row) => session::prompt(tx, row)?,
                     None => String::new(),
                 };
-                Ok((
-                    row.map(|row| (row, prompt)),
-                    turn::last(tx, id)?,
-                    entry::all(tx, id)?,
-                    call::open(tx, id)?,
-                ))
+                Ok((row.map(|row| (row, prompt)), turn::last(tx, id)?, entry::all(tx, id)?))
             })
         })?;
         let (row, prompt) = row.ok_or_else(|| mainstay_store::Error::UnknownId {
@@ -101,7 +94,6 @@ impl Work {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
         }
         work.last = last;
-        work.open = open;
         Ok(work)
     }
 

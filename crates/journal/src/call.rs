@@ -3,7 +3,7 @@
 use mainstay_message::{AssistantPart, Call};
 use mainstay_store::{FromValue, ReadTx, ToValue, ValueRef, WriteTx, params};
 
-use crate::entry::{self, Body};
+use crate::entry::{self, Body, Entry};
 use crate::storable::storable;
 use crate::turn::words;
 use crate::{CallId, Error, Result, SessionId, TurnId};
@@ -96,12 +96,14 @@ pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
         },
     )?;
     let mut open = Vec::with_capacity(rows.len());
+    // An entry may ask for a thousand calls, and is read once.
+    let mut asked: (i64, Vec<Call>) = (0, Vec::new());
     for (id, turn, seq, position, state, plan, started_at) in rows {
-        let asked = match entry::get(tx, session, seq)?.map(|entry| entry.body) {
-            Some(Body::Assistant { parts, .. }) => nth_call(parts, position),
-            _ => None,
-        };
-        let call = asked.ok_or_else(|| Error::Damaged {
+        if asked.0 != seq {
+            asked = (seq, calls_of(entry::get(tx, session, seq)?));
+        }
+        let call = usize::try_from(position).ok().and_then(|place| asked.1.get(place)).cloned();
+        let call = call.ok_or_else(|| Error::Damaged {
             what: format!("call {id}"),
             detail: format!("entry {seq} of session {session} does not ask for it"),
         })?;
@@ -110,10 +112,14 @@ pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
     Ok(open)
 }
 
-fn nth_call(parts: Vec<AssistantPart>, position: i64) -> Option<Call> {
-    let mut calls = parts.into_iter().filter_map(|part| match part {
+/// What an entry asks for.
+fn calls_of(entry: Option<Entry>) -> Vec<Call> {
+    let Some(Body::Assistant { parts, .. }) = entry.map(|entry| entry.body) else {
+        return Vec::new();
+    };
+    let calls = parts.into_iter().filter_map(|part| match part {
         AssistantPart::Call(call) => Some(call),
         _ => None,
     });
-    calls.nth(usize::try_from(position).ok()?)
+    calls.collect()
 }

@@ -103,7 +103,8 @@ impl Exchange<'_> {
                 Err(error) => break Err(wrong(error)),
             }
         };
-        let ending = reader.ending();
+        let mut ending = reader.ending();
+        ending.usage = ending.usage.map(plausible);
         attempt.usage = ending.usage;
         read?;
         if progress == Progress::Ended {
@@ -181,4 +182,17 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     let names = ["request-id", "x-request-id", "x-generation-id", "apim-request-id"];
     let value = names.iter().find_map(|name| headers.get(*name))?;
     Some(one_line(value.to_str().ok()?, 128)).filter(|id| !id.is_empty())
+}
+
+/// What a provider counted, within bounds: one that counts nonsense must not make sums overflow, here
+/// or in the ledger.
+fn plausible(usage: Usage) -> Usage {
+    const MOST: u64 = 1_000_000_000_000;
+    Usage {
+        input: usage.input.min(MOST),
+        cached: usage.cached.min(MOST),
+        cache_written: usage.cache_written.min(MOST),
+        output: usage.output.min(MOST),
+        reasoning: usage.reasoning.min(MOST),
+    }
 }

@@ -1,7 +1,9 @@
 //! Names that go over the wire, made fit for the strictest reader.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::stream::is_plain_id;
@@ -51,11 +53,68 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(if plain.is_empty() { "unnamed".to_owned() } else { plain })
 }
 
-/// Arguments that are a JSON object, and `{}` for all others.
+/// Arguments that are a JSON object which every reader can hold, and `{}` for all others. What the
+/// engine could not read it has refused, in words; a provider might refuse the whole conversation.
 pub(crate) fn object(arguments: &str) -> &RawValue {
     match serde_json::from_str::<&RawValue>(arguments) {
-        Ok(raw) if raw.get().starts_with('{') => raw,
+        Ok(raw)
+            if raw.get().starts_with('{')
+                && serde_json::from_str::<Readable>(arguments).is_ok() =>
+        {
+            raw
+        }
         _ => empty_object(),
+    }
+}
+
+/// JSON whose numbers, characters and depth are within bounds. A raw value is only well-formed.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Readable {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Self, A::Error> {
+        while pairs.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
     }
 }
 
@@ -88,9 +147,14 @@ mod tests {
             (r#"{"a": "#, "{}"),
             ("null", "{}"),
             ("{} trailing", "{}"),
+            (r#"{"a": 1e999}"#, "{}"),
+            (r#"{"a": ["\ud800"]}"#, "{}"),
+            (r#"{"a": [1e30, -2, true, null, "x"]}"#, r#"{"a": [1e30, -2, true, null, "x"]}"#),
         ] {
             assert_eq!(object(arguments).get(), expected);
         }
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(5000), "]".repeat(5000));
+        assert_eq!(object(&deep).get(), "{}");
     }
 
     #[test]

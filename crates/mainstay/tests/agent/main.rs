@@ -8,6 +8,7 @@ mod demo;
 mod faults;
 mod inputs;
 mod killed;
+mod odd;
 mod postgres;
 mod sharing;
 mod tools_in_turns;

@@ -114,8 +114,8 @@ fn write(
     let (words, warnings, changed) = if before.hash() == Some(&hash) {
         make_durable(&bounds, &path)?;
         // The first run may have written it, and a crash kept it from telling.
-        match plan.filter(|plan| plan.before.as_ref() != Some(&hash)) {
-            Some(plan) => (format!("Wrote {shown} ({bytes})."), plan.warnings, true),
+        match plan.as_ref().filter(|plan| plan.before.as_ref() != Some(&hash)) {
+            Some(plan) => (format!("Wrote {shown} ({bytes})."), plan.warnings.clone(), true),
             None => (format!("{shown} had exactly this content already."), Vec::new(), false),
         }
     } else {
@@ -123,6 +123,13 @@ fn write(
             return Err(Outcome::failed(format!(
                 "{shown} was changed on disk since you last read or wrote it, by somebody else or by a command, and was left alone. \
                  Read it again, then write what should be in it."
+            )));
+        }
+        // A call that is run again after a crash, maybe days later, must not undo what came since.
+        if plan.is_some_and(|plan| plan.before.as_deref() != before.hash()) {
+            return Err(Outcome::failed(format!(
+                "{shown} was changed by somebody else after this call was asked for, and was left alone. \
+                 Read it, then write what should be in it."
             )));
         }
         let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);

@@ -12,8 +12,9 @@ use super::protocol::Part;
 pub(super) const HEAD: usize = 12 << 10;
 /// How much of the end is shown.
 pub(super) const TAIL: usize = 20 << 10;
-/// How much is kept in a file unless the job says otherwise.
-pub(super) const CAP: u64 = 8 << 20;
+/// How much is kept in a file unless the job says otherwise: with the tail and a note between, all of
+/// it fits into a blob of the store.
+pub(super) const CAP: u64 = (mainstay_store::BLOB_LIMIT - 2 * TAIL) as u64;
 
 /// The output of one job. As long as it fits into head and tail there is no file.
 pub(super) struct Output {
@@ -187,6 +188,13 @@ mod tests {
         assert!(whole.starts_with(&bytes[..100_000]) && whole.ends_with(&bytes[300_000 - TAIL..]));
         let note = format!("{} bytes were not kept", 200_000 - TAIL);
         assert!(String::from_utf8_lossy(&whole).contains(&note));
+    }
+
+    #[test]
+    fn all_that_is_kept_fits_into_a_blob() {
+        let (_directory, output, _) = written(2 * mainstay_store::BLOB_LIMIT, 1 << 20, CAP);
+        let whole = output.shown().whole();
+        assert!(whole.len() <= mainstay_store::BLOB_LIMIT, "{}", whole.len());
     }
 
     #[test]

@@ -133,6 +133,22 @@ async fn a_run_after_a_crash_is_not_refused_because_of_its_own_first_run() {
 }
 
 #[tokio::test]
+async fn a_run_after_a_crash_leaves_alone_what_somebody_wrote_since() {
+    let place = Place::new();
+    let path = place.file("a", "old\n");
+    let given = arguments("a", "new\n");
+    let plan = place.plan("write_file", &given).await;
+    assert_works(&place.run("write_file", &given, plan.as_ref()).await);
+    place.file("a", "mine\n");
+    // Another process, which has seen nothing.
+    let workplace = Workplace { seen: Seen::default(), ..place.workplace.clone() };
+    let place = Place { workplace, ..place };
+    let again = place.run("write_file", &given, plan.as_ref()).await;
+    assert!(again.failed, "{again:?}");
+    assert_eq!(fs::read_to_string(path).unwrap(), "mine\n");
+}
+
+#[tokio::test]
 async fn the_same_content_is_no_change() {
     let place = Place::new();
     let path = place.file("a", "same\n");
