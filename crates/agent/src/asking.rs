@@ -130,9 +130,9 @@ impl Sizes {
         let input = self.tokens() + results.saturating_mul(USUAL_RESULT);
         let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
         let usage = Usage { input: count(input), output: count(output), ..Usage::default() };
-        let money = first
-            .and_then(|candidate| candidate.prices.as_ref())
-            .map_or(0, |prices| prices.cost(&usage));
+        // Any of the chain may answer: the dearest counts.
+        let prices = settings.chain.iter().filter_map(|candidate| candidate.prices.as_ref());
+        let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
         Amount { money, tokens: input + output, calls: 1 }
     }
 }

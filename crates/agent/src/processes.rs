@@ -59,7 +59,8 @@ pub(crate) fn note_endings(work: &mut Work) -> Result<()> {
 /// Ends all that runs for the session and writes down how it ended.
 pub(crate) async fn end_all(work: &mut Work) -> Result<()> {
     let (agent, session) = (work.agent.clone(), work.id.to_string());
-    if !work.has_processes {
+    // Whoever took the session over has its processes too.
+    if !work.has_processes || !work.lease.is_live() {
         return Ok(());
     }
     agent.parts.keeper.stop_session(&session).await;

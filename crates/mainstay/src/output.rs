@@ -46,7 +46,8 @@ impl Output {
         let _ = writeln!(io::stderr(), "warning: {text}");
     }
 
-    /// Says what went wrong and what to do next.
+    /// Says what went wrong and what to do next. With JSON the same goes to standard output, so
+    /// that a script reads one stream.
     pub(crate) fn error(self, error: &Error) {
         let mut text = format!("error: {}\n", error.message);
         for hint in &error.hints {
@@ -54,9 +55,12 @@ impl Output {
         }
         // With standard error gone the exit code still tells.
         let _ = io::stderr().write_all(text.as_bytes());
+        if self.json {
+            self.error_as_data(error);
+        }
     }
 
-    /// Prints an error as the answer, so that a script reads one stream.
+    /// Prints an error as the answer.
     pub(crate) fn error_as_data(self, error: &Error) {
         let Error { kind, message, hints } = error;
         let data = json!({ "error": { "kind": kind, "message": message, "hints": hints } });

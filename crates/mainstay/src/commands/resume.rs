@@ -62,11 +62,10 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
             return Ok(None);
         };
         let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
-        if let Some(ended) = &ended {
-            telling.ended(ended, &settings)?;
-        }
+        let told = ended.as_ref().map_or(Ok(()), |ended| telling.ended(ended, &settings));
         work.leave().await?;
         agent.leave().await;
+        told?;
         Ok::<_, Error>(Some(ended))
     })??;
     match resumed {

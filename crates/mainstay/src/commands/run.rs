@@ -161,10 +161,12 @@ impl Turn<'_> {
     async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<Ended, Error> {
         let Self { work, input, telling, settings } = &mut self;
         let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
-        // The answer is recorded: nobody has to wait for the clearing up.
-        telling.ended(&ended, settings)?;
+        // The answer is recorded: nobody has to wait for the clearing up, which is done also where
+        // it cannot be printed.
+        let told = telling.ended(&ended, settings);
         self.work.leave().await?;
         agent.leave().await;
+        told?;
         Ok(ended)
     }
 }

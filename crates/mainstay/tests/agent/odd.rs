@@ -128,7 +128,7 @@ fn an_error_is_the_last_event_and_the_only_one() {
     let told = world.run(&["run", "--json", "x"]).ended_with(2);
     assert_stream(&told);
     assert_eq!(told.event("end")["error"]["message"], "no model is configured");
-    let told = world.run(&["resume", "--json", "nosuch"]).ended_with(1);
+    let told = world.run(&["resume", "--json", "nosuch"]).ended_with(2);
     assert_stream(&told);
     assert!(told.event("end")["error"]["hints"][0].as_str().unwrap().contains("sessions list"));
 }
