@@ -119,21 +119,27 @@ async fn every_breakage_in_every_format_is_a_fault_and_then_forgotten() {
 }
 
 #[tokio::test]
-async fn a_breakage_with_fallbacks_moves_on_after_two_attempts() {
+async fn every_breakage_in_every_format_with_two_fallbacks_moves_on_after_two_attempts() {
     for shape in Shape::ALL {
-        let broken = || Reply::text("never to be kept").cut_inside_event(1);
-        let server = ModelServer::always(broken());
-        let (second, third) =
-            (ModelServer::always(broken()), ModelServer::always(Reply::text("ok")));
-        let chain = [
-            candidate(&server, shape, "p"),
-            candidate(&second, shape, "q"),
-            candidate(&third, shape, "r"),
-        ];
-        let (outcome, heard) = ask(&Client::seeded(3), &chain, &quick()).await;
-        assert_eq!(outcome.unwrap().attempts.len(), 5);
-        assert_eq!(heard.text, "ok");
-        assert_eq!((server.requests(), second.requests()), (2, 2));
+        for (reply, faults) in breakages(shape) {
+            let server = ModelServer::always(reply.clone());
+            let (second, third) =
+                (ModelServer::always(reply.clone()), ModelServer::always(Reply::text("ok")));
+            let chain = [
+                candidate(&server, shape, "p"),
+                candidate(&second, shape, "q"),
+                candidate(&third, shape, "r"),
+            ];
+            let (outcome, heard) = ask(&Client::seeded(3), &chain, &quick()).await;
+            let answer = outcome.unwrap();
+            assert_eq!(heard.text, "ok", "{shape} {reply:?}");
+            assert_eq!(answer.candidate.to_string(), "r/m");
+            assert_eq!(answer.attempts.len(), 5, "{shape} {reply:?}");
+            for attempt in &answer.attempts[..4] {
+                assert!(faults.contains(&attempt.fault.unwrap()), "{shape} {attempt:?}");
+            }
+            assert_eq!((server.requests(), second.requests()), (2, 2));
+        }
     }
 }
 
