@@ -76,13 +76,14 @@ impl Tool for Process {
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
-        let text = |name| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        match text("action") {
-            "start" => Action::Execute(text("command").to_owned()),
+        let text = |name| call.arguments.get(name).and_then(Value::as_str);
+        let executed = match text("action") {
+            Some("start") => text("command"),
             // A shell may read it.
-            "write" => Action::Execute(text("text").to_owned()),
-            _ => Action::Read,
-        }
+            Some("write") => text("text"),
+            _ => None,
+        };
+        executed.map_or(Action::Read, |command| Action::Execute(command.to_owned()))
     }
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {

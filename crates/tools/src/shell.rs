@@ -50,8 +50,11 @@ impl Tool for Shell {
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
-        let command = call.arguments.get("command").and_then(Value::as_str);
-        Action::Execute(command.unwrap_or_default().to_owned())
+        match call.arguments.get("command").and_then(Value::as_str) {
+            Some(command) => Action::Execute(command.to_owned()),
+            // Nothing is run: the model is told what is missing, and nobody is asked.
+            None => Action::Read,
+        }
     }
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {

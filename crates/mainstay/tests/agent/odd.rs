@@ -230,3 +230,17 @@ fn a_command_that_new_input_cuts_short_is_known_to_be_killed() {
     assert_eq!(world.processes(), Vec::<String>::new());
     world.model.assert_no_violations();
 }
+
+#[test]
+fn a_command_that_is_missing_is_told_to_the_model_and_asked_of_nobody() {
+    let world = World::new(Replies::new([
+        Reply::call_of("shell", json!({ "timeout": 5 })),
+        Reply::call_of("process", json!({ "action": "start" })),
+        Reply::text("I see"),
+    ]));
+    let told = world.run(&["run", "--json", "x"]).ended_with(0);
+    let results: Vec<_> =
+        told.events().into_iter().filter(|event| event["type"] == "tool_result").collect();
+    assert_eq!(results.len(), 2, "{told:#?}");
+    assert!(results.iter().all(|result| result["failed"] == true), "{results:#?}");
+}
