@@ -44,7 +44,10 @@ impl Aftermath {
         let again = self.run(&["resume", &session, "--json"]).ended_with(0);
         assert_eq!(again.event("end")["answer"], "All counted.");
         let log = self.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
-        let doubts = log.matches("\"in_doubt\"").count();
+        // An agent that lives a moment longer than its keeper tells that nothing was started.
+        let told =
+            ["\"in_doubt\"", "Nothing was done; try again.", "Nothing was started; try again."];
+        let doubts = told.iter().map(|words| log.matches(words).count()).sum();
         if doubts == 0 { Doubt::None } else { Doubt::Told(doubts) }
     }
 
@@ -164,12 +167,15 @@ pub(crate) fn keepers_of(home: &Path) -> Vec<String> {
     keepers.filter_map(|line| line.split(':').next().map(str::to_owned)).collect()
 }
 
-/// How long an undisturbed run takes.
+/// How long an undisturbed run takes, at best: most kills must not come too late.
 fn usual_time() -> Duration {
-    let world = World::new(counters());
-    let start = Instant::now();
-    world.run(&["run", "--yes", "count"]).ended_with(0);
-    start.elapsed()
+    let time = |_| {
+        let world = World::new(counters());
+        let start = Instant::now();
+        world.run(&["run", "--yes", "count"]).ended_with(0);
+        start.elapsed()
+    };
+    (0..3).map(time).min().unwrap()
 }
 
 fn at_random(times: usize, also_keeper: bool) -> (usize, usize) {
