@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ahead;
 use super::connection::Link;
 use super::ledger;
 use super::queue::Ticket;
@@ -30,6 +31,8 @@ pub(super) struct Batch<'a> {
     pub(super) number: i64,
     /// Whether it is the first on its connection.
     pub(super) first: bool,
+    /// How many frames the log had after the last commit.
+    pub(super) frames: u32,
     pub(super) now: i64,
     pub(super) limit: Duration,
 }
@@ -91,6 +94,7 @@ impl Batch<'_> {
     fn begin(&self, session: &SqliteSession<'_>) -> Result<()> {
         let failed = |error: rusqlite::Error| session.described(&error);
         self.run("BEGIN IMMEDIATE").map_err(failed)?;
+        ahead::make_room(&self.link.connection, self.frames);
         let mut statement = self
             .link
             .connection

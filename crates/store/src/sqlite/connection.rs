@@ -29,7 +29,7 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(2);
 const BUSY_PATIENCE: Duration = Duration::from_secs(4);
 /// The write-ahead log keeps its file up to this size when it starts over: writing over bytes that
 /// are there syncs faster than making a file longer.
-const WAL_KEPT_BYTES: i64 = 12 << 20;
+pub(super) const WAL_KEPT_BYTES: i64 = 12 << 20;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

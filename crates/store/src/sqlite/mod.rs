@@ -1,5 +1,6 @@
 //! SQLite: embedded, one host, the default.
 
+mod ahead;
 mod backup;
 mod batch;
 mod checkpoint;

@@ -175,6 +175,7 @@ impl Core {
             writer: self.name.as_str(),
             number: self.number,
             first: open.fresh,
+            frames: open.frames.load(Ordering::Relaxed),
             now: self.clock.wall_millis(),
             limit: self.limits.write,
         };
