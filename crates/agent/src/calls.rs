@@ -6,57 +6,21 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::model_call::Attempt;
-use mainstay_journal::{CallId, SessionId, TurnId, call, process};
-use mainstay_llm::Answer;
+use mainstay_journal::{CallId, call};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
-use mainstay_store::{BLOB_LIMIT, Id, Lease, WriteTx};
+use mainstay_store::{BLOB_LIMIT, Id, WriteTx};
 use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
-use crate::agent::{Agent, blocking};
+use crate::agent::blocking;
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
+use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Observer, Result};
-
-/// What happened and is not written down yet. The view has it already.
-#[derive(Default)]
-pub(crate) struct Known {
-    /// In the order in which it happened.
-    items: Vec<Item>,
-    /// The names of the calls in the last message.
-    pub(crate) call_ids: Vec<CallId>,
-    /// What is to be told after the results.
-    pub(crate) later: Vec<Event>,
-}
-
-enum Item {
-    Said(Said),
-    Result(Written),
-}
-
-/// A model's message.
-struct Said {
-    asking: Asking,
-    attempts: Vec<Attempt>,
-    body: Body,
-    /// The calls it asks for: their names and tools.
-    calls: Vec<(CallId, String)>,
-}
-
-/// A result as it will be written.
-struct Written {
-    id: CallId,
-    body: Body,
-    whole: Option<Vec<u8>>,
-    facts: Vec<Fact>,
-    /// What is told when it is durable.
-    events: Vec<Event>,
-}
+use crate::{Event, Result};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -66,69 +30,6 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 const LONGEST: usize = 100_000;
 /// So many results are written down at once at most: a transaction is short.
 const TOGETHER: usize = 64;
-
-impl Known {
-    /// Takes in what a model said.
-    pub(crate) fn say(
-        &mut self,
-        asking: Asking,
-        attempts: Vec<Attempt>,
-        answer: &Answer,
-        calls: &[Call],
-    ) -> Body {
-        let body =
-            Body::Assistant { parts: answer.parts.clone(), model: answer.candidate.to_string() };
-        let calls: Vec<_> = calls.iter().map(|call| (CallId::new(), call.name.clone())).collect();
-        self.call_ids = calls.iter().map(|(id, _)| *id).collect();
-        self.items.push(Item::Said(Said { asking, attempts, body: body.clone(), calls }));
-        body
-    }
-
-    /// Whether a model's message is to be written down.
-    pub(crate) fn has_message(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, Item::Said(_)))
-    }
-
-    /// Whether results are to be written down.
-    pub(crate) fn has_results(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, Item::Result(_)))
-    }
-
-    /// Writes it all down, with `more`, which is given the correction of the budgets that is due.
-    /// What can be told is told when it is durable.
-    pub(crate) fn write<T: Send>(
-        &mut self,
-        agent: &Agent,
-        lease: &Lease,
-        place: (SessionId, TurnId),
-        observer: Observer<'_>,
-        mut more: impl FnMut(&mut WriteTx<'_>, Option<Amount>) -> Result<T> + Send,
-    ) -> Result<T> {
-        let known = &*self;
-        let value = agent.write(|tx| {
-            lease.guard(tx)?;
-            let mut correction = None;
-            let mut seq = if known.items.is_empty() { 0 } else { entry::count(tx, place.0)? };
-            for item in &known.items {
-                seq += 1;
-                match item {
-                    Item::Said(said) => correction = Some(said.write(tx, agent, place, seq)?),
-                    Item::Result(written) => written.write(tx, place, seq)?,
-                }
-            }
-            more(tx, correction)
-        })?;
-        for item in self.items.drain(..) {
-            if let Item::Result(written) = item {
-                written.events.into_iter().for_each(&mut *observer);
-            }
-        }
-        for event in self.later.drain(..) {
-            observer(event);
-        }
-        Ok(value)
-    }
-}
 
 impl Drive<'_> {
     /// Runs every call that flies, group by group. What the last ones brought is known, and written
@@ -331,7 +232,7 @@ impl Drive<'_> {
 
     /// Takes in what the model will read of a call.
     fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) -> Result<()> {
-        if self.known.items.len() >= TOGETHER {
+        if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;
         }
         self.flying.retain(|flying| flying.id != pending.id);
@@ -371,13 +272,13 @@ impl Drive<'_> {
             self.work.has_processes = true;
         }
         self.work.take_in(&body);
-        self.known.items.push(Item::Result(Written {
+        self.known.land(Written {
             id: pending.id,
             body,
             whole: outcome.whole.map(storable),
             facts: outcome.facts,
             events,
-        }));
+        });
         Ok(())
     }
 
@@ -445,58 +346,6 @@ impl Drive<'_> {
         let agent = self.work.agent.clone();
         let place = self.place();
         self.known.write(&agent, &self.work.lease, place, self.observer, more)
-    }
-}
-
-impl Said {
-    /// Writes the message and its calls down; answers the correction of the budgets that is due.
-    fn write(
-        &self,
-        tx: &mut WriteTx<'_>,
-        agent: &Agent,
-        place: (SessionId, TurnId),
-        seq: i64,
-    ) -> Result<Amount> {
-        entry::insert(tx, place.0, place.1, seq, &self.body)?;
-        for (position, (id, tool)) in self.calls.iter().enumerate() {
-            call::intend(tx, *id, place, (seq, position), tool)?;
-        }
-        self.asking.finish(tx, agent, place, &self.attempts)
-    }
-}
-
-impl Written {
-    fn write(
-        &self,
-        tx: &mut WriteTx<'_>,
-        (session, turn): (SessionId, TurnId),
-        seq: i64,
-    ) -> Result<()> {
-        match (&self.whole, &self.body) {
-            (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
-                let body = Body::Result {
-                    result: result.clone(),
-                    facts: facts.clone(),
-                    fingerprint: fingerprint.clone(),
-                    whole: Some(tx.put_blob(bytes)?.to_string()),
-                };
-                entry::insert(tx, session, turn, seq, &body)?;
-            }
-            (_, body) => entry::insert(tx, session, turn, seq, body)?,
-        }
-        call::finish(tx, session, self.id, seq)?;
-        for fact in &self.facts {
-            match fact {
-                Fact::Background { process, keeper, command } => {
-                    process::started(tx, session, process, keeper, command)?;
-                }
-                Fact::Acknowledged { process } => {
-                    process::acknowledge(tx, session, process)?;
-                }
-                Fact::File { .. } | Fact::Exit { .. } | Fact::InDoubt => {}
-            }
-        }
-        Ok(())
     }
 }
 

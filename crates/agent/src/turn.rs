@@ -14,7 +14,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
 use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, process};
 use mainstay_llm::{Answer, Failure, Stop as Why};
-use mainstay_message::{AssistantPart, Usage};
+use mainstay_message::AssistantPart;
 use mainstay_store::{Id, WriteTx};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -23,38 +23,12 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Parts, blocking};
 use crate::asking::{self, Asking, Question, Tried};
 use crate::budget::Account;
-use crate::calls::Known;
+use crate::ended::{Ended, Ending};
 use crate::guard::LoopGuard;
+use crate::known::Known;
 use crate::pending::Pending;
 use crate::work::{Work, words};
 use crate::{Error, Event, Observer, Result, budget, processes};
-
-/// How a turn ended, or why it stopped.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    /// How.
-    pub ending: Ending,
-    /// The model's last words.
-    pub answer: String,
-    /// What all calls of the turn took.
-    pub usage: Usage,
-    /// What they cost, in millionths of a dollar.
-    pub cost: i64,
-}
-
-/// How a turn ended, or why it stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It is over.
-    Over(How, Option<String>),
-    /// It waits for something outside.
-    Parked {
-        /// Why.
-        reason: String,
-        /// When it can go on, in milliseconds since 1970, where that is known.
-        resume_at: Option<i64>,
-    },
-}
 
 /// A turn being worked on.
 pub(crate) struct Drive<'a> {
@@ -486,36 +460,6 @@ impl<'a> Drive<'a> {
             self.work.take_in(body);
         }
         Ok(())
-    }
-}
-
-impl Ended {
-    /// How a turn ended, with what it took.
-    pub(crate) fn of(work: &Work, turn: &Turn, answer: String) -> Result<Self> {
-        let spent = blocking(|| {
-            let store = &work.agent.parts.store;
-            store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(turn.session, turn.id)))
-        })?;
-        let ending = match turn.outcome {
-            Some(how) => Ending::Over(how, turn.reason.clone()),
-            None => Ending::Parked {
-                reason: turn.reason.clone().unwrap_or_default(),
-                resume_at: turn.resume_at,
-            },
-        };
-        Ok(Self { ending, answer, usage: spent.usage, cost: spent.cost })
-    }
-
-    /// Tells the last event.
-    pub(crate) fn tell(&self, observer: Observer<'_>) {
-        let (outcome, reason) = match &self.ending {
-            Ending::Over(how, reason) => (how.as_str(), reason.clone()),
-            Ending::Parked { reason, .. } => ("parked", Some(reason.clone())),
-        };
-        #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
-        let cost = self.cost as f64 / 1e6;
-        let (answer, usage) = (self.answer.clone(), self.usage);
-        observer(Event::End { outcome, answer, reason, usage, cost });
     }
 }
 

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
 use crate::asking::Sizes;
-use crate::turn::{Drive, Ended};
+use crate::ended::Ended;
+use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, processes};
 
 /// A session that this process works on. When it is dropped, others may.
