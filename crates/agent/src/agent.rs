@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mainstay_journal::{SessionId, session, turn};
+use mainstay_journal::SessionId;
 use mainstay_llm::Client;
 use mainstay_message::ToolSpec;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
@@ -68,22 +68,6 @@ impl Agent {
             Acquired::Got(lease) => Ok(Opened::Got(Box::new(Work::load(self.clone(), id, lease)?))),
             Acquired::Held(holder) => Ok(Opened::Held(holder)),
         }
-    }
-
-    /// The session of this owner that starts with what was typed.
-    pub fn find(&self, typed: &str) -> Result<session::Session> {
-        Ok(blocking(|| self.parts.store.read(|tx| session::find(tx, self.parts.owner, typed)))?)
-    }
-
-    /// The turn of any session that was begun with this key.
-    pub fn turn_with_key(&self, key: &str) -> Result<Option<turn::Turn>> {
-        let owner = self.parts.owner;
-        Ok(blocking(|| self.parts.store.read(|tx| turn::with_key_anywhere(tx, owner, key)))?)
-    }
-
-    /// All turns that are not over, the newest first.
-    pub fn unfinished(&self) -> Result<Vec<turn::Turn>> {
-        Ok(blocking(|| self.parts.store.read(|tx| turn::unfinished(tx, self.parts.owner)))?)
     }
 
     /// Ends what still runs for this process. Whatever had to be recorded was.

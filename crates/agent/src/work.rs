@@ -103,11 +103,6 @@ impl Work {
         self.id
     }
 
-    /// The last turn, as it is recorded.
-    pub fn last_turn(&self) -> Option<&Turn> {
-        self.last.as_ref()
-    }
-
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
     /// told again, one that is not goes on.
     pub async fn turn(
