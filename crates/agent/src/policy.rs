@@ -24,11 +24,21 @@ pub struct Policy {
     pub write_outside: Decision,
     /// Running commands.
     pub execute: Decision,
+    /// Reaching places on the network.
+    pub network: Decision,
+    /// Leaving something that later sessions go by.
+    pub persist: Decision,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { write: Decision::Allow, write_outside: Decision::Ask, execute: Decision::Ask }
+        Self {
+            write: Decision::Allow,
+            write_outside: Decision::Ask,
+            execute: Decision::Ask,
+            network: Decision::Ask,
+            persist: Decision::Ask,
+        }
     }
 }
 
@@ -40,6 +50,8 @@ impl Policy {
             Action::Write(path) if is_inside(path, workspace) => self.write,
             Action::Write(_) => self.write_outside,
             Action::Execute(_) => self.execute,
+            Action::Network(_) => self.network,
+            Action::Persist(_) => self.persist,
         }
     }
 
@@ -54,6 +66,8 @@ impl Policy {
             write: yes(self.write),
             write_outside: yes(self.write_outside),
             execute: yes(self.execute),
+            network: yes(self.network),
+            persist: yes(self.persist),
         }
     }
 }
@@ -64,6 +78,8 @@ pub fn spoken(action: &Action) -> String {
         Action::Read => "to look at something".to_owned(),
         Action::Write(path) => format!("to change {}", path.display()),
         Action::Execute(command) => format!("to run `{command}`"),
+        Action::Network(places) => format!("to reach {}", places.join(", ")),
+        Action::Persist(what) => format!("to remember {what}"),
     }
 }
 

@@ -98,4 +98,8 @@ pub enum Action {
     Write(PathBuf),
     /// Runs a command line.
     Execute(String),
+    /// Reaches places on the network, named as a person would read them.
+    Network(Vec<String>),
+    /// Leaves something that later sessions go by: a memory, a skill, a schedule.
+    Persist(String),
 }

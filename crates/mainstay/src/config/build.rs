@@ -188,6 +188,8 @@ fn policy(config: &Config) -> Result<Policy, Error> {
         ("write", &said.write, &mut policy.write),
         ("write_outside", &said.write_outside, &mut policy.write_outside),
         ("execute", &said.execute, &mut policy.execute),
+        ("network", &said.network, &mut policy.network),
+        ("persist", &said.persist, &mut policy.persist),
     ];
     for (name, said, decision) in decisions {
         *decision = match said.as_deref() {

@@ -68,6 +68,8 @@ pub(super) struct Policy {
     pub(super) write: Option<String>,
     pub(super) write_outside: Option<String>,
     pub(super) execute: Option<String>,
+    pub(super) network: Option<String>,
+    pub(super) persist: Option<String>,
 }
 
 /// The keeper of processes.
@@ -175,7 +177,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "day_calls",
         ],
     ),
-    ("policy", &["write", "write_outside", "execute"]),
+    ("policy", &["write", "write_outside", "execute", "network", "persist"]),
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
