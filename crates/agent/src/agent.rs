@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_journal::SessionId;
-use mainstay_llm::Client;
+use mainstay_llm::{Candidate, Client};
 use mainstay_message::ToolSpec;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
@@ -20,12 +20,13 @@ pub struct Agent {
     pub(crate) parts: Arc<Parts>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) owner: OwnerId,
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     pub(crate) keeper: Keeper,
-    pub(crate) endings: Endings,
+    pub(crate) endings: Arc<Endings>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) specs: Vec<ToolSpec>,
     pub(crate) settings: Settings,
@@ -44,10 +45,23 @@ impl Agent {
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
         let tools = mainstay_tools::all();
         let specs = tools.iter().map(|tool| tool.spec()).collect();
-        let client = Client::new();
-        let endings = Endings::of(&keeper);
+        let client = Arc::new(Client::new());
+        let endings = Arc::new(Endings::of(&keeper));
         let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
         Self { parts: Arc::new(parts) }
+    }
+
+    /// The same agent, asking other models.
+    #[must_use]
+    pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
+        let mut parts = (*self.parts).clone();
+        parts.settings.chain = chain;
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// The models it asks, the first one first.
+    pub fn chain(&self) -> &[Arc<Candidate>] {
+        &self.parts.settings.chain
     }
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a

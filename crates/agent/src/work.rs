@@ -16,7 +16,7 @@ use crate::agent::{Agent, blocking};
 use crate::asking::Sizes;
 use crate::ended::Ended;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, Steering, budget, processes};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -34,6 +34,8 @@ pub struct Work {
     pub(crate) sizes: Sizes,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
+    /// What the user wants a running turn to hear.
+    pub(crate) steering: Steering,
     is_new: bool,
 }
 
@@ -67,6 +69,7 @@ impl Work {
             recent: Vec::new(),
             last: None,
             has_processes: false,
+            steering: Steering::default(),
             is_new: true,
         }
     }
@@ -101,6 +104,26 @@ impl Work {
     /// The session's name.
     pub fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// Reaches a turn while it goes on.
+    pub fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
+
+    /// How many tokens the next request has, as far as can be told.
+    pub fn size(&self) -> i64 {
+        self.sizes.tokens()
+    }
+
+    /// The last turn, as it stands.
+    pub fn last_turn(&self) -> Option<&Turn> {
+        self.last.as_ref()
+    }
+
+    /// Asks other models from now on.
+    pub fn ask_from_now_on(&mut self, agent: Agent) {
+        self.agent = agent;
     }
 
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
