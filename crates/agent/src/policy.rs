@@ -1,5 +1,7 @@
 //! The policy: what may be done without asking.
 
+pub mod command;
+
 use std::path::{Component, Path, PathBuf};
 
 use mainstay_tools::Action;
