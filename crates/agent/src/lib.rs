@@ -6,6 +6,7 @@
 //! or terminals: faces watch [`Event`]s.
 
 mod agent;
+mod asker;
 mod asking;
 pub mod budget;
 mod calls;
@@ -25,6 +26,7 @@ mod turn;
 mod work;
 
 pub use agent::{Agent, Opened};
+pub use asker::{Asker, Friction, Question, Request, Verdict};
 pub use budget::AGENT;
 pub use ended::{Ended, Ending};
 pub use error::{Error, Result};

@@ -1,8 +1,29 @@
 //! The policy: what may be done without asking.
 
+pub mod command;
+
 use std::path::{Component, Path, PathBuf};
 
 use mainstay_tools::Action;
+use serde::Serialize;
+
+/// The kinds of action that a policy tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Looking at something.
+    Read,
+    /// Changing files in the workspace.
+    Write,
+    /// Changing files elsewhere.
+    WriteOutside,
+    /// Running commands.
+    Execute,
+    /// Reaching places on the network.
+    Network,
+    /// Leaving something that later sessions go by.
+    Persist,
+}
 
 /// What happens when an action of some kind is about to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
+use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
 use crate::turn::Drive;
@@ -36,6 +37,8 @@ pub struct Work {
     pub(crate) has_processes: bool,
     /// What the user wants a running turn to hear.
     pub(crate) steering: Steering,
+    /// Who is asked while a turn goes on.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
     is_new: bool,
 }
 
@@ -70,6 +73,7 @@ impl Work {
             last: None,
             has_processes: false,
             steering: Steering::default(),
+            asker: None,
             is_new: true,
         }
     }
@@ -124,6 +128,12 @@ impl Work {
     /// Asks other models from now on.
     pub fn ask_from_now_on(&mut self, agent: Agent) {
         self.agent = agent;
+    }
+
+    /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
+    /// parked.
+    pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.asker = Some(asker);
     }
 
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
