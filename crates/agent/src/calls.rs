@@ -78,7 +78,7 @@ impl Drive<'_> {
     }
 
     /// What must be known of a call before it starts. Cancelled like the call itself.
-    async fn plan(&self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
+    async fn plan(&mut self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
         let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
             return Ok(None);
         };

@@ -369,8 +369,7 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         let count = waiting.len();
-        let bodies: Vec<Body> =
-            waiting.into_iter().map(|content| Body::User { content }).collect();
+        let bodies: Vec<Body> = waiting.into_iter().map(|content| Body::User { content }).collect();
         self.commit_entries(&bodies)?;
         self.work.steering.heard(count);
         for body in &bodies {

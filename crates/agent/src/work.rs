@@ -130,6 +130,11 @@ impl Work {
         self.agent = agent;
     }
 
+    /// Writes down which background processes ended, also while no turn goes on.
+    pub fn look_after_processes(&mut self) -> Result<()> {
+        processes::note_endings(self)
+    }
+
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
     /// parked.
     pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {

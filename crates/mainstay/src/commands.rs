@@ -1,6 +1,7 @@
 //! One file a command. Each resolves what was typed, validates it, does one thing, and says so.
 
 pub(crate) mod backup;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod demo;

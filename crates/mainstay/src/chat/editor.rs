@@ -173,9 +173,7 @@ impl Editor {
         let (before, after) = (&self.text[..self.cursor], &self.text[self.cursor..]);
         let first_len = |text: &str| text.graphemes(true).next().map_or(0, str::len);
         match to {
-            To::Left => {
-                self.cursor - before.graphemes(true).next_back().map_or(0, str::len)
-            }
+            To::Left => self.cursor - before.graphemes(true).next_back().map_or(0, str::len),
             To::Right => self.cursor + first_len(after),
             To::LineStart => before.rfind('\n').map_or(0, |end| end + 1),
             To::LineEnd => after.find('\n').map_or(self.text.len(), |end| self.cursor + end),
@@ -321,7 +319,10 @@ mod tests {
         assert_eq!(shown(&typed("語語語語"), 11).0, ["› 語語語語"]);
         let mut editor = typed("first\nsecond line");
         editor.go(To::Left);
-        assert_eq!(shown(&editor, 9), (vec!["› first".into(), "  second ".into(), "  line".into()], (2, 5)));
+        assert_eq!(
+            shown(&editor, 9),
+            (vec!["› first".into(), "  second ".into(), "  line".into()], (2, 5))
+        );
         assert!(editor.go_rows(-2, 9));
         assert_eq!(editor.cursor(), 3);
         assert!(!editor.go_rows(-1, 9));

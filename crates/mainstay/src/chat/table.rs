@@ -102,8 +102,7 @@ impl Table {
 
     fn row_by_row(self) -> Vec<Line> {
         let mut rows = self.rows.into_iter();
-        let head: Vec<String> =
-            rows.next().unwrap_or_default().iter().map(Line::text).collect();
+        let head: Vec<String> = rows.next().unwrap_or_default().iter().map(Line::text).collect();
         let mut lines = Vec::new();
         for row in rows {
             for (column, cell) in row.into_iter().enumerate() {

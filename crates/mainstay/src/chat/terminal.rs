@@ -1,0 +1,72 @@
+//! The terminal: taken over while the chat goes on, given back however it ends.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::env;
+
+/// The terminal while it is ours.
+pub(crate) struct Terminal(());
+
+/// Whether the terminal is ours, for whoever has to give it back.
+static OURS: AtomicBool = AtomicBool::new(false);
+
+/// Pastes come as pastes.
+const TAKE: &str = "\x1b[?2004h";
+/// Ends a picture that was begun, pastes come as keys, words look plain, the cursor is seen.
+const GIVE_BACK: &str = "\x1b[?2026l\x1b[?2004l\x1b[0m\x1b[?25h";
+
+impl Terminal {
+    /// Whether a chat can be drawn: both ends are a terminal that can move its cursor.
+    pub(crate) fn is_here() -> bool {
+        let dumb = env::TERM.text().is_none_or(|kind| kind == "dumb");
+        io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
+    }
+
+    /// Takes the terminal over. A panic gives it back before it is told.
+    pub(crate) fn take() -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let told = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                told(panic);
+            }));
+        });
+        crossterm::terminal::enable_raw_mode()?;
+        OURS.store(true, Ordering::SeqCst);
+        let terminal = Self(());
+        write(TAKE)?;
+        Ok(terminal)
+    }
+
+    /// Columns and rows.
+    pub(crate) fn size() -> (usize, usize) {
+        match crossterm::terminal::size() {
+            Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
+            _ => (80, 24),
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Gives the terminal back, once.
+pub(crate) fn give_back() {
+    if OURS.swap(false, Ordering::SeqCst) {
+        let _ = write(GIVE_BACK);
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+}
+
+/// Writes to the terminal, at once.
+pub(crate) fn write(bytes: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(bytes.as_bytes())?;
+    output.flush()
+}
