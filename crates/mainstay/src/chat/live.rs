@@ -1,7 +1,7 @@
 //! The rows at the bottom: what comes in, what runs, what is queued, the editor, the status.
 
 use super::paint::Live;
-use super::screen::{Phase, Screen};
+use super::screen::{Block, Phase, Screen};
 use super::text::{Colour, Line, Style, clean};
 
 /// So many rows of words that are not finished are shown, unless the screen is small.
@@ -30,6 +30,10 @@ impl Screen {
     /// What comes in and what runs.
     fn head(&self, width: usize, room: usize) -> Vec<Line> {
         let mut rows = vec![Line::default()];
+        // Calls stand close together, those that run and those that are done.
+        if self.block == Block::Call && !self.calls.is_empty() {
+            rows.clear();
+        }
         let mut busy = false;
         let tail = self.stream.tail(width);
         if !tail.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) struct Screen {
     /// What is finished and not printed yet.
     above: Vec<Line>,
     /// What was printed last, for the blank lines between blocks.
-    block: Block,
+    pub(super) block: Block,
     pub(super) editor: Editor,
     pub(super) history: History,
     pub(super) vocabulary: Vocabulary,
@@ -66,7 +66,7 @@ pub(crate) enum Phase {
 
 /// What a block of lines is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Block {
+pub(super) enum Block {
     Nothing,
     User,
     Words,

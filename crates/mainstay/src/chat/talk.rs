@@ -157,6 +157,9 @@ impl<'a> Talk<'a> {
                 Happened::Ended(ended) => self.turn_ended(*ended),
                 Happened::Time => self.look_around(),
             }
+            for panic in terminal::panics() {
+                self.screen.error(&format!("a part of the program failed: {panic}"), &[]);
+            }
             self.dirty = true;
         }
     }
@@ -323,7 +326,7 @@ impl<'a> Talk<'a> {
                 self.failed(&error.into());
             }
             Err(crash) => self.screen.error(
-                &format!("the turn ended by an error of the program: {crash}"),
+                &format!("the turn was ended by an error of the program: {crash}"),
                 &["What it did is recorded; /retry goes on with it."],
             ),
         }

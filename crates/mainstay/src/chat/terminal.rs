@@ -1,8 +1,9 @@
 //! The terminal: taken over while the chat goes on, given back however it ends.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::{self, ThreadId};
 
 use crate::env;
 
@@ -24,16 +25,12 @@ impl Terminal {
         io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
     }
 
-    /// Takes the terminal over. A panic gives it back before it is told.
+    /// Takes the terminal over. A panic of this thread gives it back before it is told; one of
+    /// another thread ends what that did, and the chat tells it.
     pub(crate) fn take() -> io::Result<Self> {
         static HOOK: Once = Once::new();
-        HOOK.call_once(|| {
-            let told = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |panic| {
-                give_back();
-                told(panic);
-            }));
-        });
+        let ours = thread::current().id();
+        HOOK.call_once(|| heed_panics(ours));
         crossterm::terminal::enable_raw_mode()?;
         OURS.store(true, Ordering::SeqCst);
         let terminal = Self(());
@@ -48,6 +45,27 @@ impl Terminal {
             _ => (80, 24),
         }
     }
+}
+
+fn heed_panics(ours: ThreadId) {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let elsewhere = thread::current().id() != ours;
+        if elsewhere && OURS.load(Ordering::SeqCst) {
+            PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(panic.to_string());
+            return;
+        }
+        give_back();
+        told(panic);
+    }));
+}
+
+/// What other threads panicked with while the terminal was ours.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The panics of other threads since the last time.
+pub(crate) fn panics() -> Vec<String> {
+    std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Drop for Terminal {
