@@ -20,7 +20,7 @@ use crate::guard::Verdict;
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result};
+use crate::{Event, Result, approval};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -53,7 +53,18 @@ impl Drive<'_> {
                     Step::Settle => running.push((pending, Step::Settle)),
                     Step::Refuse(outcome) => self.finish(&pending, outcome)?,
                     Step::Withhold(times) => self.withhold(&pending, times)?,
-                    Step::Ask(reason) => return Err(Halt::Parked { reason, resume_at: None }),
+                    Step::Ask(doubt) => match self.decided(&pending, &doubt).await? {
+                        (Step::Refuse(outcome), _) => self.finish(&pending, outcome)?,
+                        (_, approval) => {
+                            pending.approval = approval;
+                            pending.plan = self.plan(&pending).await?;
+                            running.push((pending, Step::Run));
+                        }
+                    },
+                    Step::Question(text, choices) => {
+                        let answer = self.answered_by_person(&pending, &text, &choices).await?;
+                        self.finish(&pending, answer)?;
+                    }
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
@@ -94,10 +105,12 @@ impl Drive<'_> {
     /// Writes down that calls are about to have their effect. With a new message the next question
     /// is reserved too, so that it can be asked the moment the results are there.
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
-        let starting: Vec<(CallId, Option<String>)> = running
+        let starting: Vec<(CallId, Option<String>, Option<Id>)> = running
             .iter()
             .filter(|(_, step)| matches!(step, Step::Run))
-            .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
+            .map(|(pending, _)| {
+                (pending.id, pending.plan.as_ref().map(Value::to_string), pending.approval)
+            })
             .collect();
         if !starting.is_empty() {
             let agent = self.work.agent.clone();
@@ -107,8 +120,11 @@ impl Drive<'_> {
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
             let (now, reserved) = self.commit_with(|tx, correction| {
-                for (id, plan) in &starting {
+                for (id, plan, approval) in &starting {
                     call::start(tx, place.0, *id, plan.as_deref())?;
+                    if let Some(approval) = approval {
+                        approval::spend(tx, *approval)?;
+                    }
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {

@@ -16,6 +16,7 @@ use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::remembered::Rules;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, processes};
 
@@ -37,6 +38,8 @@ pub struct Work {
     pub(crate) has_processes: bool,
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// What was said "always" to.
+    pub(crate) rules: Rules,
     is_new: bool,
 }
 
@@ -71,6 +74,7 @@ impl Work {
             last: None,
             has_processes: false,
             asker: None,
+            rules: Rules::default(),
             is_new: true,
         }
     }
