@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use mainstay_journal::{CallId, SessionId, TurnId};
 use mainstay_store::Id;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::policy::Class;
 
@@ -45,6 +46,8 @@ pub struct Request {
     pub class: Class,
     /// The exact action, in words that go on after "wants": "to run `make`".
     pub action: String,
+    /// The arguments of the call.
+    pub arguments: Value,
     /// Why the policy asks, where there is more to say than the class: a clause such as "it deletes
     /// files".
     pub reason: Option<String>,

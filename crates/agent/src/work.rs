@@ -16,6 +16,7 @@ use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::remembered::Rules;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, Steering, budget, processes};
 
@@ -39,6 +40,8 @@ pub struct Work {
     pub(crate) steering: Steering,
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// What was said "always" to.
+    pub(crate) rules: Rules,
     is_new: bool,
 }
 
@@ -74,6 +77,7 @@ impl Work {
             has_processes: false,
             steering: Steering::default(),
             asker: None,
+            rules: Rules::default(),
             is_new: true,
         }
     }

@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod interrupt;
 mod output;
+mod person;
 mod progress;
 mod settings;
 mod telling;

@@ -1,6 +1,8 @@
 //! What the commands of the chat do.
 
+use mainstay_agent::approval::{self, Which};
 use mainstay_agent::budget::dollars;
+use mainstay_agent::question;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, By};
 use mainstay_journal::process;
@@ -93,6 +95,7 @@ impl Talk<'_> {
             Slash::Resume => self.resume(rest).await,
             Slash::Retry => self.retry(),
             Slash::Cost => self.cost(),
+            Slash::Approvals => self.approvals(),
             Slash::Processes => self.processes(),
             Slash::Quit => {
                 self.stop_and_leave();
@@ -269,6 +272,52 @@ impl Talk<'_> {
         Ok(())
     }
 
+    fn approvals(&mut self) -> Result<(), Error> {
+        let (store, owner) = (&self.place.store, self.place.owner);
+        let (waiting, questions, rules) = store.read(|tx| -> mainstay_agent::Result<_> {
+            let waiting = approval::list(tx, owner, Which::Waiting)?;
+            let questions = question::list(tx, owner, Which::Waiting)?;
+            Ok((waiting, questions, approval::remembered(tx, owner)?))
+        })?;
+        let mut lines: Vec<Line> = Vec::new();
+        let command = |what: String| self.place.settings.command(&what);
+        for approval in &waiting {
+            let request = &approval.request;
+            let words = format!("{} wants {}", request.tool, wording::line(&request.action));
+            lines.push(asked(&words));
+            let (yes, no) = (
+                command(format!("approve {}", request.id)),
+                command(format!("deny {}", request.id)),
+            );
+            let words = format!("  in session {}; decide: {yes} or {no}", request.session);
+            lines.push(Line::dim(&words).hanging("  ", Style::DIM));
+        }
+        for waiting in &questions {
+            lines.push(asked(&wording::line(&waiting.question.text)));
+            let answer = command(format!("answer {} TEXT", waiting.question.id));
+            let words = format!("  in session {}; answer: {answer}", waiting.question.session);
+            lines.push(Line::dim(&words).hanging("  ", Style::DIM));
+        }
+        if lines.is_empty() {
+            lines.push(Line::dim("Nothing waits for a decision."));
+        }
+        for rule in &rules {
+            let words = clean(&wording::line(&rule.rule.spoken()));
+            lines.push(
+                Line::styled("✓ ", Style::of(Colour::Green))
+                    .and(&format!("always: {words}"), Style::PLAIN)
+                    .and(&format!(", in {}", clean(&rule.workspace)), Style::DIM)
+                    .hanging("  ", Style::PLAIN),
+            );
+        }
+        if !rules.is_empty() {
+            let forget = command("approvals forget ID".to_owned());
+            lines.push(Line::dim(&format!("  Take one back: {forget}")));
+        }
+        self.screen.lines(lines);
+        Ok(())
+    }
+
     fn processes(&mut self) -> Result<(), Error> {
         if let Some(work) = &mut self.work {
             work.look_after_processes()?;
@@ -295,6 +344,11 @@ impl Talk<'_> {
         self.screen.lines(lines);
         Ok(())
     }
+}
+
+fn asked(words: &str) -> Line {
+    let mark = Line::styled("? ", Style::of(Colour::Yellow));
+    mark.and(&clean(words), Style::BOLD).hanging("  ", Style::PLAIN)
 }
 
 /// The words of a message; pictures are named.

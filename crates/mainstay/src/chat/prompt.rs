@@ -166,9 +166,10 @@ impl Prompt {
 
     /// A number stands for the choice with that number.
     fn choice(&self, words: &str) -> String {
-        let Asked::Model(question) = &self.asked else { return words.to_owned() };
-        let number = words.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        number.and_then(|number| question.choices.get(number)).map_or(words, String::as_str).into()
+        match &self.asked {
+            Asked::Model(question) => question.meant(words).to_owned(),
+            Asked::Policy(_) => words.to_owned(),
+        }
     }
 
     fn always(&self) -> Option<&str> {
@@ -286,6 +287,7 @@ pub(crate) mod tests {
             call: CallId::new(),
             tool: "shell".to_owned(),
             class: Class::Execute,
+            arguments: "{}".into(),
             action: action.to_owned(),
             reason: Some("it deletes files".to_owned()),
             always: Some("commands that start with `rm`".to_owned()),

@@ -226,17 +226,21 @@ impl Screen {
                 let mark = if *about == "process" { "" } else { "note: " };
                 self.note(&format!("{mark}{}", wording::line(message)));
             }
-            Event::Parked { reason, resume_at } => {
-                self.end_words();
-                let until =
-                    resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
-                self.warn(&format!("parked{until}: {}", wording::line(reason)));
-                self.say("  /retry goes on with it.");
+            Event::Parked { reason, resume_at, .. } => {
+                self.parked(reason, *resume_at);
             }
             Event::End { outcome, reason, usage, cost, .. } => {
                 self.end(outcome, reason.as_deref(), usage.total(), *cost);
             }
         }
+    }
+
+    /// The turn waits for something outside.
+    pub(crate) fn parked(&mut self, reason: &str, resume_at: Option<i64>) {
+        self.end_words();
+        let until = resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
+        self.warn(&format!("parked{until}: {}", wording::line(reason)));
+        self.say("  /retry goes on with it.");
     }
 
     fn end(&mut self, outcome: &str, reason: Option<&str>, used: u64, cost: f64) {

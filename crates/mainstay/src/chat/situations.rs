@@ -348,7 +348,12 @@ fn what_comes_from_outside_cannot_speak_to_the_terminal() {
     events.push(Event::Notice { about: "retry", message: evil.into(), void: true });
     events.push(Event::Steered { text: evil.into() });
     events.push(Event::Reasoning { delta: evil.into() });
-    events.push(Event::Parked { reason: evil.into(), resume_at: None });
+    events.push(Event::Parked {
+        reason: evil.into(),
+        resume_at: None,
+        requests: Vec::new(),
+        questions: Vec::new(),
+    });
     let mut sent = String::new();
     for event in events {
         chat.screen.event(&event);

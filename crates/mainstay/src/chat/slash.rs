@@ -9,6 +9,7 @@ pub(crate) enum Slash {
     Resume,
     Retry,
     Cost,
+    Approvals,
     Processes,
     Quit,
 }
@@ -21,6 +22,12 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
     (Slash::Resume, "resume", "[ID]", "show the sessions, or go on with one"),
     (Slash::Retry, "retry", "", "try the last message again"),
     (Slash::Cost, "cost", "", "show what the session and the day cost"),
+    (
+        Slash::Approvals,
+        "approvals",
+        "",
+        "show what waits for a decision, and what you always allow",
+    ),
     (Slash::Processes, "processes", "", "show what runs in the background"),
     (Slash::Quit, "quit", "", "leave; everything is kept"),
 ];
@@ -29,7 +36,7 @@ impl Slash {
     /// Whether it can be done while a turn goes on: it looks, and changes nothing.
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
-            Self::Help | Self::Cost | Self::Processes => true,
+            Self::Help | Self::Cost | Self::Approvals | Self::Processes => true,
             Self::Model | Self::New | Self::Resume | Self::Retry | Self::Quit => false,
         }
     }

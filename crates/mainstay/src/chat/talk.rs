@@ -350,9 +350,7 @@ impl<'a> Talk<'a> {
         }
         match turn.resume_at {
             Some(at) if at > mainstay_store::wall_millis() => {
-                let event =
-                    Event::Parked { reason: turn.reason.unwrap_or_default(), resume_at: Some(at) };
-                self.screen.event(&event);
+                self.screen.parked(&turn.reason.unwrap_or_default(), Some(at));
             }
             _ => self.begin(Begin::Resume),
         }

@@ -9,6 +9,7 @@ use crate::chat;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::person;
 
 /// Talk to the agent in the terminal; without a command this is what happens
 ///
@@ -30,10 +31,13 @@ pub(crate) struct ChatArgs {
 }
 
 pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<Exit, Error> {
+    args.choices.check()?;
     let workspace = args.workspace.as_deref().map(directory).transpose()?;
     let place = chat::Place::new(context, &args.choices, args.session.as_deref(), workspace)?;
     if context.json() || !chat::can_be_drawn() {
         return chat::plain(place);
     }
+    // Whoever sits here decides what the policy asks.
+    person::only("the chat")?;
     chat::hold(place)
 }
