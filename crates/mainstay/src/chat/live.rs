@@ -104,7 +104,7 @@ impl Screen {
             rows.extend(self.waiting(width));
         }
         let cursor = if let Some(prompt) = &self.prompt {
-            let (asked, cursor) = prompt.rows(width);
+            let (asked, cursor) = prompt.rows(width, self.now);
             let before = rows.len();
             rows.extend(asked);
             cursor.map(|(row, column)| (before + row, column))

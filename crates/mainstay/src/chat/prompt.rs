@@ -90,7 +90,7 @@ impl Prompt {
     ) -> Option<Reply> {
         let letters = !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         if self.stage == Stage::Choosing {
-            if now.saturating_sub(self.since) < TOO_SOON {
+            if self.is_too_soon(now) {
                 return None;
             }
             return match code {
@@ -129,6 +129,10 @@ impl Prompt {
             _ => {}
         }
         None
+    }
+
+    fn is_too_soon(&self, now: u64) -> bool {
+        now.saturating_sub(self.since) < TOO_SOON
     }
 
     /// Takes a paste in where words are wanted; a choice is made by a key.
@@ -180,10 +184,10 @@ impl Prompt {
     }
 
     /// The rows of the question and its keys, and the cursor where words are wanted.
-    pub(crate) fn rows(&self, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    pub(crate) fn rows(&self, width: usize, now: u64) -> (Vec<Line>, Option<(usize, usize)>) {
         let mut lines = Vec::new();
         match &self.asked {
-            Asked::Policy(request) => self.policy_lines(request, &mut lines),
+            Asked::Policy(request) => self.policy_lines(request, now, &mut lines),
             Asked::Model(question) => {
                 for (number, line) in clean(&question.text).lines().enumerate() {
                     let mark = if number == 0 { "? " } else { "  " };
@@ -206,7 +210,7 @@ impl Prompt {
         (rows, Some(cursor))
     }
 
-    fn policy_lines(&self, request: &Request, lines: &mut Vec<Line>) {
+    fn policy_lines(&self, request: &Request, now: u64, lines: &mut Vec<Line>) {
         let mark = Style::of(Colour::Yellow).strong();
         let action = clean(&request.action);
         let mut words = action.lines();
@@ -231,6 +235,8 @@ impl Prompt {
                 .push(Line::dim(&format!("  because {}", clean(reason))).hanging("  ", Style::DIM));
         }
         match &self.stage {
+            // What is not heard yet is not offered yet.
+            Stage::Choosing if self.is_too_soon(now) => lines.push(Line::dim("  …")),
             Stage::Choosing => {
                 lines.push(
                     Line::plain("  ")
