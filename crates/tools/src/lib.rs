@@ -10,6 +10,7 @@ mod outcome;
 mod process;
 mod schema;
 mod shell;
+pub mod snapshot;
 mod tool;
 mod workplace;
 
