@@ -20,6 +20,7 @@ pub mod policy;
 mod processes;
 mod prompt;
 mod settings;
+pub mod snapshots;
 mod turn;
 mod work;
 

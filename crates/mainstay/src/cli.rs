@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store,
+    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -36,6 +36,7 @@ enum Command {
     Resume(resume::ResumeArgs),
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
+    Undo(undo::UndoArgs),
     Cost(cost::CostArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
@@ -65,6 +66,7 @@ pub(crate) fn run() -> Exit {
         Command::Run(args) => run::run(args, &context),
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
+        Command::Undo(args) => undo::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),

@@ -11,3 +11,4 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod store;
+pub(crate) mod undo;

@@ -84,6 +84,7 @@ impl Settings {
             "mainstay run",
             "mainstay resume",
             "mainstay sessions",
+            "mainstay undo",
             "mainstay cost",
             "mainstay doctor",
             "mainstay backup",

@@ -118,10 +118,9 @@ impl Manifest {
         self.kept.clear();
     }
 
-    /// All objects of the files that are known, so that it can be asked which of them are kept.
-    pub fn objects(&self) -> Vec<String> {
-        let objects = self.files.values().flat_map(|known| known.state.objects());
-        objects.map(str::to_owned).collect()
+    /// Whether an object is kept.
+    pub fn keeps(&self, object: &str) -> bool {
+        self.kept.contains(object)
     }
 }
 
