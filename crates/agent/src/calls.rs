@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use mainstay_journal::CallId;
+use mainstay_journal::call::{self, Start};
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::{CallId, call};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
 use mainstay_store::{BLOB_LIMIT, Id, WriteTx};
 use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
@@ -20,7 +21,7 @@ use crate::guard::Verdict;
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result};
+use crate::{Error, Event, Result};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -129,12 +130,17 @@ impl Drive<'_> {
     /// is reserved too, so that it can be asked the moment the results are there. Answers false where
     /// what they change has to be saved again first.
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<bool> {
-        let starting: Vec<(CallId, Option<String>)> = running
-            .iter()
-            .filter(|(_, step)| matches!(step, Step::Run))
-            .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
-            .collect();
+        let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
+        let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
         if !starting.is_empty() {
+            // Those of the message that is about to be written down are written with it.
+            let of_before: Vec<(CallId, Start)> = starting
+                .iter()
+                .filter_map(|pending| {
+                    let plan = pending.plan.as_ref().map(Value::to_string);
+                    self.known.start(pending.id, Start { plan })
+                })
+                .collect();
             let agent = self.work.agent.clone();
             let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {
@@ -143,14 +149,11 @@ impl Drive<'_> {
             });
             let saved = self.work.snapshots.pending();
             let begun = self.commit_with(|tx, correction| {
-                if let Some(saved) = &saved
-                    && !saved.write(tx, place)?
-                {
-                    budget::correct(tx, &account, &correction.unwrap_or_default())?;
-                    return Ok(None);
+                if let Some(saved) = &saved {
+                    saved.write(tx, place)?;
                 }
-                for (id, plan) in &starting {
-                    call::start(tx, place.0, *id, plan.as_deref())?;
+                for (id, start) in &of_before {
+                    call::start(tx, place.0, *id, start)?;
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {
@@ -160,11 +163,14 @@ impl Drive<'_> {
                         Ok(())
                     }
                 };
-                Ok(Some((tx.now(), reserved)))
-            })?;
-            let Some((now, reserved)) = begun else {
-                self.work.snapshots.doubt();
-                return Ok(false);
+                Ok((tx.now(), reserved))
+            });
+            let (now, reserved) = match begun {
+                Err(Error::SnapshotsSwept) => {
+                    self.work.snapshots.doubt();
+                    return Ok(false);
+                }
+                begun => begun?,
             };
             if let Some(saved) = &saved {
                 self.work.snapshots.written(saved);

@@ -13,8 +13,8 @@ use mainstay_tools::{Action, Workplace};
 
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
-use crate::Result;
 use crate::agent::blocking;
+use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
 #[derive(Default)]
@@ -266,22 +266,22 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Writes it. Answers false, and writes nothing, where objects were swept away meanwhile.
-    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, place: (SessionId, TurnId)) -> Result<bool> {
+    /// Writes it, unless objects were swept away meanwhile.
+    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, place: (SessionId, TurnId)) -> Result<()> {
         if self.generation.is_some() && self.generation != Some(objects::generation(tx)?) {
-            return Ok(false);
+            return Err(Error::SnapshotsSwept);
         }
         objects::put(tx, &self.objects)?;
         for (number, (call, mark)) in (self.first..).zip(&self.marks) {
             mark::write(tx, place, number, *call, mark)?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
 enum Failed {
     Files(String),
-    Store(crate::Error),
+    Store(Error),
 }
 
 /// What is to be saved before an action.
