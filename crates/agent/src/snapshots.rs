@@ -14,8 +14,7 @@ mod sweep;
 mod taking;
 mod undo;
 
-pub(crate) use mark::TABLES;
-pub(crate) use mark::forget;
+pub(crate) use mark::{TABLES, forget};
 pub use plan::{Conflict, Conflicts, Plan, Which};
 pub use sweep::{Kept, Swept, sweep, sweep_if_due};
 pub(crate) use taking::Snapshots;
