@@ -12,6 +12,8 @@ mod objects;
 mod plan;
 mod sweep;
 mod taking;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 pub(crate) use mark::{TABLES, forget};

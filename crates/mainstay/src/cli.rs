@@ -7,7 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store, undo,
+    backup, completions, context, cost, demo, doctor, man, restore, resume, run, sessions, store,
+    undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -37,6 +38,7 @@ enum Command {
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     Undo(undo::UndoArgs),
+    Context(context::ContextArgs),
     Cost(cost::CostArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
@@ -67,6 +69,7 @@ pub(crate) fn run() -> Exit {
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
         Command::Undo(args) => undo::run(args, &context),
+        Command::Context(args) => context::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),

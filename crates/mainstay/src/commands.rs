@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod completions;
+pub(crate) mod context;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -85,6 +85,7 @@ impl Settings {
             "mainstay resume",
             "mainstay sessions",
             "mainstay undo",
+            "mainstay context",
             "mainstay cost",
             "mainstay doctor",
             "mainstay backup",
