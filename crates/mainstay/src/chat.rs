@@ -11,6 +11,7 @@ mod doing;
 mod editor;
 mod face;
 mod files;
+mod going_back;
 mod highlight;
 mod history;
 mod keys;

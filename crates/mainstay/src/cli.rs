@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, chat, completions, cost, demo, deny, doctor, man, restore,
-    resume, run, sessions, store,
+    answer, approvals, approve, backup, chat, completions, context, cost, demo, deny, doctor, man,
+    restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -42,6 +42,8 @@ enum Command {
     Approve(approve::ApproveArgs),
     Deny(deny::DenyArgs),
     Answer(answer::AnswerArgs),
+    Undo(undo::UndoArgs),
+    Context(context::ContextArgs),
     Cost(cost::CostArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
@@ -77,6 +79,8 @@ pub(crate) fn run() -> Exit {
         Command::Approve(args) => approve::run(args, &context),
         Command::Deny(args) => deny::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
+        Command::Undo(args) => undo::run(args, &context),
+        Command::Context(args) => context::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),

@@ -89,6 +89,8 @@ impl Settings {
             "mainstay approve",
             "mainstay deny",
             "mainstay answer",
+            "mainstay undo",
+            "mainstay context",
             "mainstay cost",
             "mainstay doctor",
             "mainstay backup",

@@ -93,7 +93,10 @@ impl Talk<'_> {
             Slash::Model => self.model(rest),
             Slash::New => self.new_session().await,
             Slash::Resume => self.resume(rest).await,
+            Slash::Fork => self.fork(rest).await,
+            Slash::Undo => self.undo(rest).await,
             Slash::Retry => self.retry(),
+            Slash::Context => self.context(),
             Slash::Cost => self.cost(),
             Slash::Approvals => self.approvals(),
             Slash::Processes => self.processes(),
@@ -206,7 +209,7 @@ impl Talk<'_> {
     }
 
     /// Parts with the session: what runs for it in the background ends.
-    async fn part(&mut self) -> Result<(), Error> {
+    pub(super) async fn part(&mut self) -> Result<(), Error> {
         if let Some(work) = self.work.take() {
             work.leave().await?;
         }

@@ -7,7 +7,10 @@ pub(crate) enum Slash {
     Model,
     New,
     Resume,
+    Fork,
+    Undo,
     Retry,
+    Context,
     Cost,
     Approvals,
     Processes,
@@ -20,7 +23,10 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
     (Slash::Model, "model", "[PROVIDER/MODEL]", "show the models, or ask another one from now on"),
     (Slash::New, "new", "", "begin a new session"),
     (Slash::Resume, "resume", "[ID]", "show the sessions, or go on with one"),
+    (Slash::Fork, "fork", "[TURN]", "go on in a copy of the session, the files stay as they are"),
+    (Slash::Undo, "undo", "[keep|force|redo]", "put files back as they were before the last turn"),
     (Slash::Retry, "retry", "", "try the last message again"),
+    (Slash::Context, "context", "", "show where the tokens go"),
     (Slash::Cost, "cost", "", "show what the session and the day cost"),
     (
         Slash::Approvals,
@@ -33,11 +39,12 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
 ];
 
 impl Slash {
-    /// Whether it can be done while a turn goes on: it looks, and changes nothing.
+    /// Whether it can be done while a turn goes on: it only looks, or it ends all.
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
-            Self::Help | Self::Cost | Self::Approvals | Self::Processes => true,
-            Self::Model | Self::New | Self::Resume | Self::Retry | Self::Quit => false,
+            Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
+            Self::Quit => true,
+            Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
         }
     }
 }

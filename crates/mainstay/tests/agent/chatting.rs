@@ -292,6 +292,39 @@ fn commands_of_the_chat_do_what_they_say() {
 }
 
 #[test]
+fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
+    let world = World::new(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("write_file", json!({ "path": "new.txt", "content": "x" })),
+        _ if asked.last_user_text().ends_with("go on") => Reply::text("went on"),
+        _ => Reply::text(format!("said {}", asked.last_user_text())),
+    });
+    let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
+    terminal.sees("local/qwen");
+    terminal.send("write it");
+    terminal.sees("said write it");
+    assert_eq!(world.file("new.txt"), "x");
+    let first = id(&world);
+    terminal.send("/undo");
+    terminal.sees("removed   new.txt");
+    assert!(!world.workspace().join("new.txt").exists());
+    terminal.send("/undo redo");
+    terminal.sees("Took back the undo of turn 1");
+    assert_eq!(world.file("new.txt"), "x");
+    terminal.send("/context");
+    terminal.sees("all");
+    terminal.send("/fork");
+    terminal.sees("this is a fork now");
+    terminal.send("go on");
+    terminal.sees("went on");
+    let told = world.run(&["sessions", "show", &first, "--json"]).ended_with(0);
+    let kept: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(kept["turns"], 1, "{kept}");
+    terminal.keys("\x04");
+    assert_eq!(terminal.ended().0.code(), Some(0));
+    world.model.assert_no_violations();
+}
+
+#[test]
 fn without_colours_none_is_sent_on_a_narrow_screen_either() {
     let world = World::new(|_: &Asked| Reply::text("# Head\n\n```rust\nfn main() {}\n```\n`x`"));
     let variables = [("TERM", "xterm-256color"), ("NO_COLOR", "1")];

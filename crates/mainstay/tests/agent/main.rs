@@ -17,4 +17,5 @@ mod sharing;
 mod terminal;
 mod tools_in_turns;
 mod turns;
+mod undo;
 mod world;

@@ -21,6 +21,11 @@ fn help_of_every_command() {
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
+    for command in ["fork", "rename", "export", "import", "delete", "prune"] {
+        check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
+    }
+    check("help_undo", "undo --help");
+    check("help_context", "context --help");
     check("help_cost", "cost --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
