@@ -34,6 +34,7 @@ mod table;
 mod talk;
 mod terminal;
 mod text;
+mod turning;
 
 use history::History;
 use paint::{Colours, Painter};

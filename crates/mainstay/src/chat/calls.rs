@@ -185,7 +185,8 @@ fn change(data: &[String]) -> Vec<Line> {
     lines
 }
 
-fn changed(line: &str) -> Line {
+/// A line of a change, by its first letter.
+pub(crate) fn changed(line: &str) -> Line {
     let style = match line.as_bytes().first() {
         Some(b'+') => Style::of(Colour::Green),
         Some(b'-') => Style::of(Colour::Red),

@@ -127,7 +127,7 @@ mod tests {
         let cases = [
             ("what is @c.jpg and @c.jpg?".to_owned(), vec!["image/jpeg"]),
             ("@'a b.png' @d.rs".to_owned(), vec!["image/png"]),
-            (absolute.clone(), vec!["image/jpeg"]),
+            (absolute, vec!["image/jpeg"]),
             (at.join("a\\ b.png").display().to_string(), vec!["image/png"]),
             ("@~/c.jpg".to_owned(), vec!["image/jpeg"]),
             ("c.jpg @missing.png it's".to_owned(), vec![]),

@@ -2,14 +2,18 @@
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use mainstay_agent::{Friction, Question, Request, Verdict};
+use serde_json::Value;
 
+use super::calls::changed;
 use super::editor::{Editor, To};
-use super::text::{Colour, Line, Style, clean};
+use super::text::{Colour, Line, Style, Wrap, clean};
 
 /// Keys that were pressed before a question could be read are no answer to it.
 const TOO_SOON: u64 = 500;
 /// So many rows of an action are shown; a longer one is shown whole above.
 const ACTION_ROWS: usize = 12;
+/// So many lines of what it would write.
+const CHANGE_ROWS: usize = 8;
 
 /// A question that waits for an answer.
 pub(crate) struct Prompt {
@@ -230,6 +234,12 @@ impl Prompt {
             let more = rest.len() - ACTION_ROWS;
             lines.push(Line::dim(&format!("  … {more} more lines (Ctrl-O shows them)")));
         }
+        let change = change(&request.arguments);
+        lines.extend(change.iter().take(CHANGE_ROWS).cloned());
+        if change.len() > CHANGE_ROWS {
+            let more = change.len() - CHANGE_ROWS;
+            lines.push(Line::dim(&format!("  … {more} more lines (Ctrl-O shows them)")));
+        }
         if let Some(reason) = &request.reason {
             lines
                 .push(Line::dim(&format!("  because {}", clean(reason))).hanging("  ", Style::DIM));
@@ -270,8 +280,30 @@ impl Prompt {
             Asked::Policy(request) => &request.action,
             Asked::Model(question) => &question.text,
         };
-        clean(text).lines().map(|line| Line::plain(&format!("  {line}"))).collect()
+        let mut lines: Vec<Line> =
+            clean(text).lines().map(|line| Line::plain(&format!("  {line}"))).collect();
+        if let Asked::Policy(request) = &self.asked {
+            lines.extend(change(&request.arguments));
+        }
+        lines
     }
+}
+
+/// What a call would write, as far as its arguments say it.
+fn change(arguments: &Value) -> Vec<Line> {
+    let part = |name: &str, mark: &str| {
+        let text = arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let lines = clean(text);
+        lines.lines().map(|line| changed(&format!("{mark}{line}"))).collect::<Vec<_>>()
+    };
+    [("patch", ""), ("old", "-"), ("new", "+"), ("content", "+")]
+        .iter()
+        .flat_map(|(name, mark)| part(name, mark))
+        .map(|mut line| {
+            line.wrap = Wrap::Words;
+            line.hanging("    ", Style::PLAIN)
+        })
+        .collect()
 }
 
 fn deny(reason: Option<String>) -> Reply {
@@ -326,6 +358,19 @@ pub(crate) mod tests {
         let mut prompt = fresh();
         typed(&mut prompt, &letters("rnot now"));
         assert_eq!(typed(&mut prompt, &[KeyCode::Enter]), Some(deny(Some("not now".into()))));
+    }
+
+    #[test]
+    fn what_would_be_written_is_shown_before_it_is() {
+        let mut request = request("to change a.txt", Friction::Key);
+        let new: String = (0..20).map(|line| format!("line {line}\n")).collect();
+        request.arguments = serde_json::json!({ "path": "a.txt", "old": "x\ny", "new": new });
+        let prompt = Prompt::policy(request, 0);
+        let (rows, _) = prompt.rows(60, 10_000);
+        let shown: Vec<String> = rows.iter().map(Line::text).collect();
+        assert_eq!(shown[1..4], ["  -x", "  -y", "  +line 0"]);
+        assert!(shown.contains(&"  … 14 more lines (Ctrl-O shows them)".to_owned()), "{shown:?}");
+        assert_eq!(prompt.whole().len(), 1 + 2 + 20);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Stream {
     pub(crate) fn tail(&self, width: usize) -> Vec<Line> {
         let rest = format!("{}{}", self.text, clean(&self.raw));
         let mut lines = Vec::new();
-        if self.any && (self.gap || self.fence.is_none()) && !rest.trim().is_empty() && self.gap {
+        if self.any && self.gap && !rest.trim().is_empty() {
             lines.push(Line::default());
         }
         match &self.fence {

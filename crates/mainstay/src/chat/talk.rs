@@ -5,21 +5,19 @@ use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
-use mainstay_agent::{Ended, Ending, Event, Steering, Work};
-use mainstay_journal::turn::{Outcome, State};
-use mainstay_message::Content;
+use mainstay_agent::{Event, Work};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
-use super::face::{Asking, Face, Questions};
+use super::face::{Asking, Questions};
 use super::keys::Act;
 use super::paint::Painter;
 use super::place::Place;
 use super::screen::Screen;
-use super::{files, pictures, terminal};
+use super::turning::{Back, Running};
+use super::{files, terminal};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -38,31 +36,15 @@ pub(crate) struct Talk<'a> {
     painter: Painter,
     /// The session; a turn has it while it runs.
     pub(super) work: Option<Work>,
-    turn: Option<Running>,
+    pub(super) turn: Option<Running>,
     questions: Questions,
     /// Whether the chat ends when the turn has.
     pub(super) leaving: bool,
     began: Instant,
     drawn: Option<Instant>,
     dirty: bool,
-    ask: UnboundedSender<Asking>,
+    pub(super) ask: UnboundedSender<Asking>,
     found: UnboundedSender<Vec<String>>,
-}
-
-/// What a turn is begun with.
-pub(super) enum Begin {
-    /// Words and pictures, and how they look.
-    Say(Vec<Content>, String),
-    /// The turn that is there.
-    Resume,
-}
-
-/// A turn that runs.
-struct Running {
-    task: JoinHandle<(Work, Result<Option<Ended>, mainstay_agent::Error>)>,
-    told: UnboundedReceiver<Event>,
-    cancel: CancellationToken,
-    steering: Steering,
 }
 
 /// What happened.
@@ -71,9 +53,7 @@ enum Happened {
     Told(Event),
     Asked(Asking),
     Files(Vec<String>),
-    Ended(
-        Box<Result<(Work, Result<Option<Ended>, mainstay_agent::Error>), tokio::task::JoinError>>,
-    ),
+    Ended(Box<Result<Back, JoinError>>),
     /// Somebody wants the program to stop what it does, or to end.
     Interrupted,
     Terminated,
@@ -134,7 +114,7 @@ impl<'a> Talk<'a> {
             if self.leaving && self.turn.is_none() {
                 return Ok(());
             }
-            self.draw().map_err(unwritable)?;
+            self.draw().map_err(|error| unwritable(&error))?;
             match self.next(sources).await {
                 Happened::Input(Some(Ok(input))) => self.input(input).await,
                 // With the terminal gone there is nobody left to talk to.
@@ -224,145 +204,6 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends words as a new turn. What cannot be sent is back in the editor.
-    fn send(&mut self, words: &str) {
-        match self.content(words) {
-            Ok(content) => self.begin(Begin::Say(content, words.to_owned())),
-            Err(wrong) => {
-                self.screen.error(&wrong, &[]);
-                self.screen.begin(Some(words.to_owned()));
-                self.screen.ended(false);
-            }
-        }
-    }
-
-    fn steer(&mut self, words: &str) {
-        let content = self.content(words);
-        match (&self.turn, content) {
-            (Some(turn), Ok(content)) => turn.steering.push(content),
-            // It stays with what is not heard, and comes back with the end of the turn.
-            (_, Err(wrong)) => self.screen.error(&wrong, &[]),
-            (None, Ok(_)) => {}
-        }
-    }
-
-    fn content(&self, words: &str) -> Result<Vec<Content>, String> {
-        let home = crate::env::HOME.get().map(std::path::PathBuf::from);
-        pictures::content(words, &self.place.workspace, home.as_deref())
-    }
-
-    /// Begins a turn, or goes on with one.
-    pub(super) fn begin(&mut self, begin: Begin) {
-        let work = match self.work.take().map_or_else(|| self.open(), Ok) {
-            Ok(work) => work,
-            Err(error) => {
-                self.failed(&error);
-                if let Begin::Say(_, words) = begin {
-                    self.screen.begin(Some(words));
-                    self.screen.ended(false);
-                }
-                return;
-            }
-        };
-        let (sender, told) = unbounded_channel();
-        let cancel = CancellationToken::new();
-        let steering = work.steering();
-        let content = match begin {
-            Begin::Say(content, words) => {
-                self.screen.begin(Some(words));
-                Some(content)
-            }
-            Begin::Resume => {
-                self.screen.begin(None);
-                None
-            }
-        };
-        let task = tokio::spawn(run(work, content, sender, cancel.clone()));
-        self.turn = Some(Running { task, told, cancel, steering });
-    }
-
-    /// Takes the session up.
-    pub(super) fn open(&mut self) -> Result<Work, Error> {
-        self.place.work(Some(Face(self.ask.clone())))
-    }
-
-    fn told(&mut self, event: &Event) {
-        self.tick();
-        if let Event::Session { id, .. } = event
-            && self.place.session.is_none()
-            && let Ok(session) = self.place.find(id)
-        {
-            self.place.session = Some(session.id);
-        }
-        self.screen.event(event);
-        if matches!(event, Event::ToolResult { name, .. } if name == "process") {
-            self.count_processes();
-        }
-    }
-
-    fn turn_ended(
-        &mut self,
-        ended: Result<(Work, Result<Option<Ended>, mainstay_agent::Error>), tokio::task::JoinError>,
-    ) {
-        self.tick();
-        let Some(mut turn) = self.turn.take() else { return };
-        while let Ok(event) = turn.told.try_recv() {
-            self.told(&event);
-        }
-        // What the turn did not hear is queued by the screen, in words.
-        while turn.steering.take_back().is_some() {}
-        let mut answered = false;
-        match ended {
-            Ok((work, Ok(ended))) => {
-                answered = matches!(
-                    ended.map(|ended| ended.ending),
-                    Some(Ending::Over(Outcome::Answered, _))
-                );
-                self.work = Some(work);
-            }
-            // The record may have gone on without us: the session is taken up anew.
-            Ok((work, Err(error))) => {
-                drop(work);
-                self.failed(&error.into());
-            }
-            Err(crash) => self.screen.error(
-                &format!("the turn was ended by an error of the program: {crash}"),
-                &["What it did is recorded; /retry goes on with it."],
-            ),
-        }
-        self.count_processes();
-        self.screen.ended(answered);
-        if !self.leaving
-            && let Some(words) = self.screen.next_queued()
-        {
-            self.send(&words);
-        }
-    }
-
-    /// Shows the session that is taken up, and finishes its last turn where that is not over.
-    pub(super) fn take_up(&mut self) -> Result<(), Error> {
-        let work = self.open()?;
-        self.work = Some(work);
-        let Some((turn, entries)) = self.place.last_turn()? else { return Ok(()) };
-        self.recall(&turn, &entries);
-        if turn.state == State::Ended {
-            return Ok(());
-        }
-        match turn.resume_at {
-            Some(at) if at > mainstay_store::wall_millis() => {
-                self.screen.parked(&turn.reason.unwrap_or_default(), Some(at));
-            }
-            _ => self.begin(Begin::Resume),
-        }
-        Ok(())
-    }
-
-    fn cancel(&self) {
-        if let Some(turn) = &self.turn {
-            turn.cancel.cancel();
-        }
-    }
-
     pub(super) fn stop_and_leave(&mut self) {
         self.cancel();
         self.screen.stop();
@@ -425,7 +266,7 @@ impl<'a> Talk<'a> {
         self.count_processes();
     }
 
-    fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         let since = self.began.elapsed().as_millis();
         self.screen.tick(u64::try_from(since).unwrap_or(u64::MAX));
     }
@@ -451,27 +292,6 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// Does a turn and gives the session back.
-async fn run(
-    mut work: Work,
-    content: Option<Vec<Content>>,
-    told: UnboundedSender<Event>,
-    cancel: CancellationToken,
-) -> (Work, Result<Option<Ended>, mainstay_agent::Error>) {
-    let mut observer = |event| {
-        // The chat listens as long as the turn runs.
-        let _ = told.send(event);
-    };
-    let ended = match content {
-        Some(content) => {
-            let input = mainstay_agent::Input { content, key: None };
-            work.turn(&input, &mut observer, &cancel).await.map(Some)
-        }
-        None => work.resume(&mut observer, &cancel).await,
-    };
-    (work, ended)
-}
-
 /// Hears a signal, unless whoever started the program wants it ignored.
 fn listen(kind: SignalKind) -> Result<Option<Signal>, Error> {
     if interrupt::is_ignored(kind.as_raw_value()) {
@@ -490,7 +310,7 @@ async fn heard(signal: &mut Option<Signal>) {
     }
 }
 
-fn unwritable(error: io::Error) -> Error {
+fn unwritable(error: &io::Error) -> Error {
     Error::failed(format!("the terminal cannot be written to: {error}"))
         .hint("What was done is recorded: see `mainstay sessions list`.")
 }

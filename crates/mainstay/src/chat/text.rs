@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_span_has_no_control_character_whatever_it_is_made_of() {
-        let all: String = (0..=0x10ff_ffu32).filter_map(char::from_u32).collect();
+        let all: String = (0..=0x0010_ffff_u32).filter_map(char::from_u32).collect();
         let span = Span::new(&all, Style::PLAIN);
         assert!(!span.text().chars().any(char::is_control));
     }

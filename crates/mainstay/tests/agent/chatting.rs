@@ -73,7 +73,7 @@ fn a_kill_in_the_middle_loses_nothing_and_the_next_chat_finishes_the_turn() {
     assert_eq!(world.file("ran"), "once\n");
     terminal.send("and more");
     terminal.sees("› and more");
-    terminal.sees("tokens");
+    world.model.wait_for_requests(3, PATIENCE);
     terminal.keys("\x04");
     assert_eq!(terminal.ended().0.code(), Some(0));
     world.model.assert_no_violations();
@@ -181,7 +181,7 @@ fn slow_a_question_of_the_policy_is_asked_here() {
     press(&mut terminal, "r", "Why not?");
     terminal.keys("three is too many\r");
     terminal.sees("denied: three is too many");
-    terminal.sees("tokens");
+    terminal.sees("The last:");
     assert!(world.workspace().join("one").exists());
     assert!(!world.workspace().join("two").exists() && !world.workspace().join("three").exists());
     let last = world.model.asked().pop().unwrap();

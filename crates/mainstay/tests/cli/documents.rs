@@ -16,6 +16,7 @@ fn help_of_every_command() {
     check("help", "--help");
     check("help_short", "-h");
     check("help_nothing_typed", "");
+    check("help_chat", "chat --help");
     check("help_run", "run --help");
     check("help_resume", "resume --help");
     check("help_sessions", "sessions --help");
@@ -78,22 +79,37 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(
         home.names("pages"),
         [
+            "mainstay-answer.1",
+            "mainstay-approvals-forget.1",
+            "mainstay-approvals-rules.1",
+            "mainstay-approvals.1",
+            "mainstay-approve.1",
             "mainstay-backup.1",
+            "mainstay-chat.1",
             "mainstay-completions.1",
+            "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
+            "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-delete.1",
+            "mainstay-sessions-export.1",
+            "mainstay-sessions-fork.1",
+            "mainstay-sessions-import.1",
             "mainstay-sessions-list.1",
+            "mainstay-sessions-prune.1",
+            "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
             "mainstay-store.1",
+            "mainstay-undo.1",
             "mainstay.1",
         ]
     );
