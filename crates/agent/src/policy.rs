@@ -1,13 +1,14 @@
 //! The policy: what may be done without asking.
 
 pub mod command;
-mod place;
+pub(crate) mod place;
 mod rule;
 
 use std::path::Path;
 
 use mainstay_store::{FromValue, ToValue, ValueRef};
 use mainstay_tools::Action;
+use place::Place;
 pub use rule::{Need, Rule};
 use serde::Serialize;
 
@@ -112,8 +113,12 @@ impl Policy {
         match action {
             Action::Read => self.simply(Class::Read, None),
             Action::Write(path) => {
-                let inside = place::is_inside(path, workspace);
-                let class = if inside { Class::Write } else { Class::WriteOutside };
+                let class = match place::locate(path, workspace) {
+                    Place::Inside | Place::Root | Place::Temporary => Class::Write,
+                    // What git keeps there is run by git.
+                    Place::Git => Class::Execute,
+                    Place::Outside => Class::WriteOutside,
+                };
                 // Most writes are allowed and remember nothing.
                 match self.of(class) {
                     Decision::Ask => self.simply(class, Need::directory(path, workspace)),
@@ -264,6 +269,7 @@ mod tests {
             ("a.txt", Decision::Allow),
             ("sub/new/deep.txt", Decision::Allow),
             ("sub/../a.txt", Decision::Allow),
+            (".git/hooks/pre-commit", Decision::Ask),
             ("../a.txt", Decision::Ask),
             ("link/passwd", Decision::Ask),
             ("sub/dangling", Decision::Ask),
