@@ -143,7 +143,6 @@ impl Drive<'_> {
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<bool> {
         let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
         let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
-        let approvals: Vec<Id> = starting.iter().filter_map(|pending| pending.approval).collect();
         if !starting.is_empty() {
             // Those of the message that is about to be written down are written with it.
             let of_before: Vec<(CallId, Start)> = starting
@@ -153,6 +152,8 @@ impl Drive<'_> {
                     self.known.start(pending.id, Start { plan })
                 })
                 .collect();
+            let approvals: Vec<Id> =
+                starting.iter().filter_map(|pending| pending.approval).collect();
             let agent = self.work.agent.clone();
             let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {

@@ -27,6 +27,10 @@ fn help_of_every_command() {
     }
     check("help_undo", "undo --help");
     check("help_context", "context --help");
+    check("help_approvals", "approvals --help");
+    check("help_approve", "approve --help");
+    check("help_deny", "deny --help");
+    check("help_answer", "answer --help");
     check("help_cost", "cost --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
