@@ -304,7 +304,7 @@ fn slow_heavy_an_undo_killed_anywhere_comes_to_the_same_end() {
         assert_eq!(std::fs::read_to_string(work.join("docs")).unwrap(), "changed\n");
         assert!(!work.join("src").exists());
     };
-    let kinds = [Kind::Sync, Kind::Rename, Kind::Unlink, Kind::Write];
+    let kinds = [Kind::Sync, Kind::Rename, Kind::Unlink, Kind::Write, Kind::Create];
     let swept = Sweep::of(Mode::Kill).only(&kinds).every(2).run(prepare, verify);
     println!("{} points, {} kills", swept.points, swept.struck);
     assert!(swept.struck > 20, "{swept:?}");

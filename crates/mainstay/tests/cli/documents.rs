@@ -80,6 +80,7 @@ fn manual_pages_are_written_for_every_command() {
         [
             "mainstay-backup.1",
             "mainstay-completions.1",
+            "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
             "mainstay-doctor.1",
@@ -87,13 +88,20 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-delete.1",
+            "mainstay-sessions-export.1",
+            "mainstay-sessions-fork.1",
+            "mainstay-sessions-import.1",
             "mainstay-sessions-list.1",
+            "mainstay-sessions-prune.1",
+            "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
             "mainstay-store.1",
+            "mainstay-undo.1",
             "mainstay.1",
         ]
     );
