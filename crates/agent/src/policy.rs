@@ -1,8 +1,13 @@
 //! The policy: what may be done without asking.
 
-use std::path::{Component, Path, PathBuf};
+pub mod command;
+pub(crate) mod place;
+
+use std::path::Path;
 
 use mainstay_tools::Action;
+
+use place::is_inside;
 
 /// What happens when an action of some kind is about to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +85,6 @@ pub fn spoken(action: &Action) -> String {
         Action::Execute(command) => format!("to run `{command}`"),
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
-    }
-}
-
-/// Whether a path lies in the workspace once links and `..` are followed.
-fn is_inside(path: &Path, workspace: &Path) -> bool {
-    let Ok(workspace) = workspace.canonicalize() else { return false };
-    real(&workspace.join(path)).is_some_and(|path| path.starts_with(&workspace))
-}
-
-/// The path without links, also where its last parts do not exist yet.
-fn real(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = path.canonicalize() {
-        return Some(real);
-    }
-    // A link to nothing would be followed when it is written to.
-    if path.symlink_metadata().is_ok() {
-        let target = path.read_link().ok()?;
-        return real(&path.parent()?.join(target));
-    }
-    match path.components().next_back()? {
-        Component::Normal(name) => Some(real(path.parent()?)?.join(name)),
-        Component::CurDir => real(path.parent()?),
-        _ => None,
     }
 }
 
