@@ -16,6 +16,7 @@ use mainstay_tools::{Action, Workplace};
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
+use crate::policy::command::{Class, judge};
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -75,7 +76,11 @@ impl Snapshots {
         workplace: &Arc<Workplace>,
         limits: &Limits,
     ) -> Result<Option<String>> {
-        match coverage(action) {
+        let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
+        if has_tree && matches!(action, Action::Execute(_)) {
+            return Ok(None);
+        }
+        match coverage(action, &workplace.workspace) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
                 self.load(store, session)?;
@@ -289,12 +294,16 @@ enum Failed {
     Store(Error),
 }
 
-/// What is to be saved before an action.
-fn coverage(action: &Action) -> Coverage {
+/// What is to be saved before an action. A command line that only looks changes nothing; of any
+/// other nobody knows what it will touch.
+fn coverage(action: &Action, workspace: &Path) -> Coverage {
     match action {
         Action::Read | Action::Network(_) | Action::Persist(_) => Coverage::Nothing,
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(_) => Coverage::Tree,
+        Action::Execute(line) => match judge(line, workspace).class() {
+            Class::Read => Coverage::Nothing,
+            _ => Coverage::Tree,
+        },
     }
 }
 

@@ -241,6 +241,20 @@ fn a_command_that_was_killed_in_the_middle_is_undone() {
 }
 
 #[test]
+fn a_command_that_only_looks_is_not_saved_for() {
+    let world = commands(&["ls; cat a", "echo b > b"]);
+    std::fs::write(world.workspace().join("a"), "a").unwrap();
+    let session = world.run(&["run", "--yes", "--json", "look"]).ended_with(0).session();
+    let rows = || {
+        let info = json_of(&world.run(&["store", "info", "--json"]).ended_with(0));
+        info["tables"]["snapshots"].as_i64().unwrap()
+    };
+    assert_eq!(rows(), 0);
+    world.run(&["run", "--session", &session, "--yes", "write"]).ended_with(0);
+    assert_eq!(rows(), 2, "one before, one after");
+}
+
+#[test]
 fn a_session_in_use_is_not_undone() {
     let world = commands(&["touch begun; sleep 60"]);
     let mut running = world.start(&["run", "--yes", "go"]);

@@ -34,8 +34,11 @@ pub struct Limits {
     /// Bytes in a directory that is ignored, or of a file that is.
     pub ignored_bytes: u64,
     /// Whether bytes hold something that must not be stored.
-    pub secret: Option<Arc<dyn Fn(&[u8]) -> bool + Send + Sync>>,
+    pub secret: Option<Secret>,
 }
+
+/// Tells whether bytes hold something that must not be stored.
+pub type Secret = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 impl Default for Limits {
     fn default() -> Self {

@@ -1,4 +1,5 @@
 //! Trees that are changed and put back.
+#![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
 use std::collections::HashMap;
 use std::fs;
