@@ -12,6 +12,9 @@ pub enum Error {
     /// Objects that a snapshot builds on were swept away; what is about to change is saved again.
     #[error("old snapshots were cleared away at this moment")]
     SnapshotsSwept,
+    /// An undo would overwrite what somebody else did, and nobody decided about that.
+    #[error("{0} files were changed by somebody else after the turn; nothing was undone")]
+    Conflicts(usize),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -65,7 +65,7 @@ pub fn sweep_if_due(store: &Store) -> Result<Option<Swept>> {
 pub fn sweep(store: &Store, kept: &Kept) -> Result<Swept> {
     let mut swept = Swept::default();
     for _ in 0..TRIES {
-        let seen = store.read(|tx| census(tx))?;
+        let seen = store.read(census)?;
         let found = find(store, kept)?;
         let mut rest = found.garbage.as_slice();
         loop {

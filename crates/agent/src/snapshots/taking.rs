@@ -1,19 +1,22 @@
 //! Taking snapshots in a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mainstay_journal::{CallId, SessionId, TurnId};
 use mainstay_store::{Store, WriteTx};
 use mainstay_tools::snapshot::{
-    Limits, Manifest, Scan, State, escaped, look, real_target, unescaped,
+    Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
 };
 use mainstay_tools::{Action, Workplace};
 
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
+use crate::policy::command::{Class, judge};
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -47,10 +50,13 @@ struct Segment {
     files: BTreeSet<String>,
 }
 
+/// So many listings are read at once.
+const LISTINGS: usize = 200;
+
 /// What is to be saved before an action.
 enum Coverage {
     Nothing,
-    File(std::path::PathBuf),
+    File(PathBuf),
     Tree,
 }
 
@@ -70,7 +76,11 @@ impl Snapshots {
         workplace: &Arc<Workplace>,
         limits: &Limits,
     ) -> Result<Option<String>> {
-        match coverage(action) {
+        let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
+        if has_tree && matches!(action, Action::Execute(_)) {
+            return Ok(None);
+        }
+        match coverage(action, &workplace.workspace) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
                 self.load(store, session)?;
@@ -284,14 +294,18 @@ enum Failed {
     Store(Error),
 }
 
-/// What is to be saved before an action.
-fn coverage(action: &Action) -> Coverage {
+/// What is to be saved before an action. A command line that only looks changes nothing; of any
+/// other nobody knows what it will touch.
+fn coverage(action: &Action, workspace: &Path) -> Coverage {
     match action {
         Action::Read | Action::Network(_) | Action::Persist(_) | Action::Ask { .. } => {
             Coverage::Nothing
         }
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(_) => Coverage::Tree,
+        Action::Execute(line) => match judge(line, workspace).class() {
+            Class::Read => Coverage::Nothing,
+            _ => Coverage::Tree,
+        },
     }
 }
 
@@ -305,6 +319,9 @@ fn scan(
 ) -> std::result::Result<Tree, Failed> {
     let mut shared = locked(shared);
     know_generation(store, &mut shared).map_err(Failed::Store)?;
+    if shared.manifest.is_empty() {
+        learn(store, &mut shared, workplace).map_err(Failed::Store)?;
+    }
     let Shared { manifest, unwritten, .. } = &mut *shared;
     let mut flushed = Vec::new();
     let mut broken = None;
@@ -341,6 +358,32 @@ fn scan(
         (Some(error), _) => Err(Failed::Store(error)),
         (None, scanned) => scanned.map(Tree::from).map_err(Failed::Files),
     }
+}
+
+/// Learns from the last look at the workspace, whoever took it, so that only what changed since is
+/// read.
+fn learn(store: &Store, shared: &mut Shared, workplace: &Workplace) -> Result<()> {
+    let Ok(workspace) = workplace.workspace.canonicalize() else { return Ok(()) };
+    let root = store.read(|tx| mark::last_root(tx, &escaped(&workspace)))?;
+    let mut left: Vec<(PathBuf, String)> =
+        root.into_iter().map(|root| (PathBuf::new(), root)).collect();
+    while !left.is_empty() {
+        // Each read is short; a listing that is swept away between is as good as none.
+        let part = left.split_off(left.len().saturating_sub(LISTINGS));
+        let listings = store.read(|tx| -> Result<Vec<Option<Listing>>> {
+            part.iter().map(|(_, hash)| objects::find_listing(tx, hash)).collect()
+        })?;
+        for ((inside, hash), listing) in part.into_iter().zip(listings) {
+            let Some(listing) = listing else { continue };
+            shared.manifest.take_in(&inside, &listing);
+            shared.manifest.keep([hash]);
+            let below = listing.0.into_iter().filter(|item| !item.listing.is_empty());
+            left.extend(
+                below.map(|item| (inside.join(OsStr::from_bytes(&item.name)), item.listing)),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn take_in(store: &Store, shared: &mut Shared, hash: String, bytes: Vec<u8>) -> Result<()> {

@@ -1,4 +1,5 @@
 //! Snapshots and sweeps on both engines, without a turn around them.
+#![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
 use std::path::Path;
 use std::sync::Arc;

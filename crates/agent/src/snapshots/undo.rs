@@ -136,6 +136,9 @@ impl Work {
     /// them. It can be killed at any moment; whoever takes the session up next finishes it.
     pub fn undo(&mut self, plan: &Plan) -> Result<Undone> {
         let Plan { turn_ids, steps, objects, taken_back, .. } = plan;
+        if plan.refuses && !plan.conflicts.is_empty() {
+            return Err(Error::Conflicts(plan.conflicts.len()));
+        }
         let (agent, session) = (self.agent.clone(), self.id);
         let kind = if taken_back.is_some() { Kind::Redo } else { Kind::Undo };
         let id = Id::new().to_string();

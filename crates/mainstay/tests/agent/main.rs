@@ -13,6 +13,7 @@ mod inputs;
 mod killed;
 mod odd;
 mod postgres;
+mod sessions;
 mod sharing;
 mod terminal;
 mod tools_in_turns;

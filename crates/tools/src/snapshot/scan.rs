@@ -12,7 +12,7 @@ use mainstay_store::{BlobHash, wall_millis};
 use tokio::time::Instant;
 
 use super::ignored::Rules;
-use super::listing::{Item, Listing};
+use super::listing::{Item, Listing, Signature};
 use super::look::{self, mode};
 use super::state::{State, Why};
 use crate::Workplace;
@@ -34,8 +34,11 @@ pub struct Limits {
     /// Bytes in a directory that is ignored, or of a file that is.
     pub ignored_bytes: u64,
     /// Whether bytes hold something that must not be stored.
-    pub secret: Option<Arc<dyn Fn(&[u8]) -> bool + Send + Sync>>,
+    pub secret: Option<Secret>,
 }
+
+/// Tells whether bytes hold something that must not be stored.
+pub type Secret = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -79,9 +82,6 @@ struct Known {
     fresh: bool,
 }
 
-/// Device, inode, size, times of content and of inode, and mode.
-type Signature = (u64, u64, u64, (i64, i64), (i64, i64), u32);
-
 /// What came of a look at a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
@@ -116,6 +116,27 @@ impl Manifest {
     /// Forgets which objects are kept; files whose objects are not are read again.
     pub fn doubt(&mut self) {
         self.kept.clear();
+    }
+
+    /// Whether nothing is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Takes in what an earlier look found in the directory `inside` the workspace. Its objects are
+    /// kept.
+    pub fn take_in(&mut self, inside: &Path, listing: &Listing) {
+        for item in &listing.0 {
+            self.kept.extend(item.state.objects().map(str::to_owned));
+            if !item.listing.is_empty() {
+                self.kept.insert(item.listing.clone());
+            }
+            if let Some(signature) = item.signature {
+                let path = inside.join(std::ffi::OsStr::from_bytes(&item.name));
+                let known = Known { signature, state: item.state.clone(), fresh: false };
+                self.files.insert(path, known);
+            }
+        }
     }
 
     /// Whether an object is kept.
@@ -207,7 +228,10 @@ impl<'a> Scan<'a> {
                 self.leave(&inside, why);
             }
             if state != State::Absent {
-                listing.0.push(Item { name: name.as_bytes().to_vec(), state, listing: object });
+                let known = self.seen.get(&inside).filter(|known| !known.fresh);
+                let signature = known.map(|known| known.signature);
+                let name = name.as_bytes().to_vec();
+                listing.0.push(Item { name, state, listing: object, signature });
             }
         }
         let bytes = listing.encode();
@@ -353,12 +377,14 @@ impl<'a> Scan<'a> {
 }
 
 fn signature(found: &Metadata) -> Signature {
-    (
-        found.dev(),
-        found.ino(),
-        found.len(),
-        (found.mtime(), found.mtime_nsec()),
-        (found.ctime(), found.ctime_nsec()),
-        mode(found),
-    )
+    [
+        found.dev().cast_signed(),
+        found.ino().cast_signed(),
+        found.len().cast_signed(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec(),
+        i64::from(mode(found)),
+    ]
 }
