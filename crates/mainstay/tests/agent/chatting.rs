@@ -151,6 +151,7 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
     terminal.sees("stopped; what was done is recorded");
     terminal.send("again");
     terminal.sees("went on");
+    terminal.sees_no("Ctrl-C stops");
     terminal.keys("\x03");
     terminal.sees("Ctrl-C again leaves");
     terminal.keys("\x03");
