@@ -20,6 +20,8 @@ pub(crate) struct Menu {
     pub(crate) from: usize,
     items: Vec<Item>,
     chosen: usize,
+    /// Whether somebody chose, and did not just type.
+    stepped: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ impl Menu {
         };
         let there = &before[from..];
         let finished = items.len() == 1 && items[0].word.trim_end() == there.trim_end();
-        (!items.is_empty() && !finished).then_some(Self { from, items, chosen: 0 })
+        (!items.is_empty() && !finished).then_some(Self { from, items, chosen: 0, stepped: false })
     }
 
     /// Whether files are wanted at the cursor.
@@ -55,7 +57,13 @@ impl Menu {
     /// Chooses the next or the one before.
     pub(crate) fn step(&mut self, down: bool) {
         let count = self.items.len();
+        self.stepped = true;
         self.chosen = if down { self.chosen + 1 } else { self.chosen + count - 1 } % count;
+    }
+
+    /// Whether somebody chose from it.
+    pub(crate) fn is_chosen_from(&self) -> bool {
+        self.stepped
     }
 
     /// The word that is chosen.

@@ -113,6 +113,7 @@ impl Talk<'_> {
 
     fn help(&mut self) {
         let mut lines = Vec::new();
+        let mut keys_from = slash::ALL.len();
         let commands = slash::ALL.iter().map(|(_, name, takes, what)| {
             (format!("/{name} {takes}").trim_end().to_owned(), (*what).to_owned())
         });
@@ -120,6 +121,10 @@ impl Talk<'_> {
         let all: Vec<(String, String)> = commands.chain(keys).collect();
         let width = all.iter().map(|(left, _)| left.chars().count()).max().unwrap_or(0);
         for (left, what) in all {
+            if keys_from == 0 {
+                lines.push(Line::default());
+            }
+            keys_from = keys_from.wrapping_sub(1);
             let hang = " ".repeat(width + 4);
             lines.push(
                 Line::styled(&format!("  {left:<width$}"), Style::BOLD)

@@ -201,17 +201,27 @@ impl Screen {
                 self.menu = None;
                 self.menu_closed = true;
             }
-            KeyCode::Tab => {
-                let (from, word) = (menu.from, menu.word().to_owned());
-                // A directory can be gone into further, a file is finished.
-                let open = word.ends_with(['/', ' ']);
-                let end = if open || !word.starts_with('@') { "" } else { " " };
-                self.editor.replace_back_to(from, &format!("{word}{end}"));
-                self.changed();
+            KeyCode::Tab => self.accept(),
+            KeyCode::Enter if menu.is_chosen_from() => {
+                self.accept();
+                // A command that needs nothing more is done at once.
+                let whole = self.editor.folded();
+                return !(whole.starts_with('/') && !whole.ends_with(' '));
             }
             _ => return false,
         }
         true
+    }
+
+    /// Writes the word that is chosen from the menu.
+    fn accept(&mut self) {
+        let Some(menu) = self.menu.take() else { return };
+        let word = menu.word();
+        // A directory can be gone into further, a file is finished.
+        let open = word.ends_with(['/', ' ']);
+        let end = if open || !word.starts_with('@') { "" } else { " " };
+        self.editor.replace_back_to(menu.from, &format!("{word}{end}"));
+        self.changed();
     }
 
     fn edit(&mut self, code: KeyCode, control: bool, alt: bool) {

@@ -315,7 +315,10 @@ fn completion_offers_what_fits() {
     chat.screen.vocabulary.models = vec!["local/qwen".into(), "anthropic/claude".into()];
     chat.type_in("/");
     insta::assert_snapshot!("completion_1_commands", chat.seen());
-    chat.type_in("mo");
+    chat.press(KeyCode::Down, KeyModifiers::NONE);
+    chat.press(KeyCode::Down, KeyModifiers::NONE);
+    assert_eq!(chat.enter(), Some(Act::Command(super::slash::Slash::New, String::new())));
+    chat.type_in("/mo");
     chat.press(KeyCode::Tab, KeyModifiers::NONE);
     chat.type_in("cl");
     chat.press(KeyCode::Tab, KeyModifiers::NONE);
