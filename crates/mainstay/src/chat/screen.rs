@@ -167,6 +167,13 @@ impl Screen {
         }
     }
 
+    /// Puts back into the editor what was to be heard last.
+    pub(crate) fn take_steering_back(&mut self) {
+        if let Some(words) = self.steering.pop_back() {
+            self.editor.set(&words);
+        }
+    }
+
     /// The next of what is queued.
     pub(crate) fn next_queued(&mut self) -> Option<String> {
         self.queue.pop_front()

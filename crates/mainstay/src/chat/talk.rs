@@ -29,6 +29,9 @@ const MOVE: Duration = Duration::from_millis(100);
 /// How often the background is looked at while nothing else goes on.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How long nothing is looked at where nothing can have changed.
+const REST: Duration = Duration::from_secs(3600);
+
 /// A chat that goes on.
 pub(crate) struct Talk<'a> {
     pub(super) place: Place<'a>,
@@ -149,7 +152,8 @@ impl<'a> Talk<'a> {
         let wait = match self.drawn {
             _ if self.dirty => self.drawn.map_or(now, |drawn| drawn + FRAME),
             _ if self.screen.is_moving() => now + MOVE,
-            _ => now + LOOK,
+            _ if self.screen.status.processes > 0 => now + LOOK,
+            _ => now + REST,
         };
         let (told, task) = match &mut self.turn {
             Some(turn) => (Some(&mut turn.told), Some(&mut turn.task)),

@@ -88,3 +88,20 @@ pub(crate) fn write(bytes: &str) -> io::Result<()> {
     output.write_all(bytes.as_bytes())?;
     output.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_elsewhere_is_kept_for_the_chat_to_tell() {
+        heed_panics(thread::current().id());
+        OURS.store(true, Ordering::SeqCst);
+        let ended = thread::spawn(|| panic!("something broke")).join();
+        OURS.store(false, Ordering::SeqCst);
+        assert!(ended.is_err());
+        let told = panics();
+        assert!(told.iter().any(|panic| panic.contains("something broke")), "{told:?}");
+        assert!(panics().is_empty(), "told once");
+    }
+}

@@ -45,11 +45,13 @@ impl Talk<'_> {
     }
 
     pub(super) fn steer(&mut self, words: &str) {
-        let content = self.content(words);
-        match (&self.turn, content) {
+        match (&self.turn, self.content(words)) {
             (Some(turn), Ok(content)) => turn.steering.push(content),
-            // It stays with what is not heard, and comes back with the end of the turn.
-            (_, Err(wrong)) => self.screen.error(&wrong, &[]),
+            (_, Err(wrong)) => {
+                self.screen.error(&wrong, &[]);
+                self.screen.take_steering_back();
+            }
+            // The turn has just ended; what it did not hear is sent after it.
             (None, Ok(_)) => {}
         }
     }

@@ -293,6 +293,27 @@ fn commands_of_the_chat_do_what_they_say() {
 }
 
 #[test]
+fn a_turn_that_failed_says_so_and_is_tried_again() {
+    let mut first = true;
+    let world = World::new(move |_: &Asked| match std::mem::replace(&mut first, false) {
+        true => Reply::status(400, "no such thing \u{1b}[2J here"),
+        false => Reply::text("better now"),
+    });
+    let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
+    terminal.sees("local/qwen");
+    terminal.send("try it");
+    terminal.sees("error: ");
+    terminal.sees("no such thing");
+    terminal.sees("/retry tries again.");
+    terminal.send("/retry");
+    terminal.sees("better now");
+    assert!(terminal.screen().contains("› try it"), "nothing was cleared");
+    terminal.keys("\x04");
+    assert_eq!(terminal.ended().0.code(), Some(0));
+    world.model.assert_no_violations();
+}
+
+#[test]
 fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "new.txt", "content": "x" })),
