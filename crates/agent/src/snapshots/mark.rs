@@ -49,7 +49,6 @@ CREATE TABLE snapshot_sweeps (
     generation INTEGER NOT NULL,
     swept_at INTEGER NOT NULL
 ) STRICT;
-INSERT INTO snapshot_sweeps (one, generation, swept_at) VALUES (1, 0, 0);
 ";
 
 /// What was known of files at one moment.
