@@ -166,7 +166,7 @@ impl Written {
                 Fact::Acknowledged { process } => {
                     process::acknowledge(tx, session, process)?;
                 }
-                Fact::File { .. } | Fact::Exit { .. } | Fact::InDoubt => {}
+                Fact::File { .. } | Fact::Exit { .. } | Fact::Loaded { .. } | Fact::InDoubt => {}
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 mod environment;
 mod files;
 pub mod keeper;
+mod more;
 mod outcome;
 mod process;
 mod schema;
@@ -15,11 +16,12 @@ mod workplace;
 
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
+pub use more::MoreTools;
 pub use outcome::{Fact, Outcome, Piece, Settled};
 pub use process::{KnownProcess, Process, ProcessState, Processes};
 pub use schema::parameters;
 pub use shell::Shell;
-pub use tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+pub use tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
 pub use workplace::Workplace;
 
 /// All tools, in the order in which a model is told of them.

@@ -55,6 +55,11 @@ pub enum Fact {
         /// Its name.
         process: String,
     },
+    /// From now on the model is told of this tool too.
+    Loaded {
+        /// Its name.
+        tool: String,
+    },
     /// Nobody knows whether the call had its effect.
     InDoubt,
     /// A command ended with this code.

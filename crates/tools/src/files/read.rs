@@ -20,7 +20,7 @@ use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, clip, count, hash, hexadecimal, is_binary, size};
 use super::{LARGE, LOOKS};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Fact, Invocation, Outcome, Piece, Tool, Traits, Workplace};
+use crate::{Action, Fact, Invocation, Outcome, Piece, Told, Tool, Traits, Workplace};
 
 const DEFAULT_LINES: u64 = 2_000;
 /// The most that one call shows.
@@ -57,6 +57,10 @@ impl Tool for ReadFile {
 
     fn traits(&self) -> Traits {
         LOOKS
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
