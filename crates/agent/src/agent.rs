@@ -42,7 +42,9 @@ impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
         let window = settings.chain.first().and_then(|candidate| candidate.window);
-        let offer = Offer::new(mainstay_tools::all(), window);
+        let mut tools = mainstay_tools::all();
+        tools.extend(settings.tools.iter().cloned());
+        let offer = Offer::new(tools, window);
         let client = Client::new();
         let endings = Endings::of(&keeper);
         let parts = Parts { store, owner, client, keeper, endings, offer, settings };

@@ -9,7 +9,7 @@ use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
-use mainstay_tools::{Fact, Workplace};
+use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
@@ -157,6 +157,11 @@ impl Work {
         }
     }
 
+    /// The steps that the model means to take, as its last list says.
+    pub fn steps(&self) -> Vec<Step> {
+        self.workplace.steps.all()
+    }
+
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
         processes::end_all(&mut self).await
@@ -248,6 +253,7 @@ impl Work {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
+                    self.workplace.steps.note(&fact);
                     if let Fact::Loaded { tool } = fact {
                         self.tell_of(tool);
                     }
@@ -275,6 +281,7 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),
+        reader: settings.reader.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
 }
