@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use mainstay_journal::SessionId;
 use mainstay_llm::{Candidate, Client};
-use mainstay_message::ToolSpec;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::endings::Endings;
+use crate::offer::Offer;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -27,8 +27,7 @@ pub(crate) struct Parts {
     pub(crate) client: Arc<Client>,
     pub(crate) keeper: Keeper,
     pub(crate) endings: Arc<Endings>,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) offer: Offer,
     pub(crate) settings: Settings,
 }
 
@@ -43,11 +42,10 @@ pub enum Opened {
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
-        let tools = mainstay_tools::all();
-        let specs = tools.iter().map(|tool| tool.spec()).collect();
+        let offer = offer(&settings);
         let client = Arc::new(Client::new());
         let endings = Arc::new(Endings::of(&keeper));
-        let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
+        let parts = Parts { store, owner, client, keeper, endings, offer, settings };
         Self { parts: Arc::new(parts) }
     }
 
@@ -56,6 +54,8 @@ impl Agent {
     pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
         let mut parts = (*self.parts).clone();
         parts.settings.chain = chain;
+        // Another window may have room for more tools, or fewer.
+        parts.offer = offer(&parts.settings);
         Self { parts: Arc::new(parts) }
     }
 
@@ -95,8 +95,7 @@ impl Agent {
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let place = self.parts.specs.iter().position(|spec| spec.name == name)?;
-        self.parts.tools.get(place)
+        self.parts.offer.tool(name)
     }
 
     pub(crate) fn write<T: Send>(
@@ -105,6 +104,14 @@ impl Agent {
     ) -> Result<T> {
         blocking(|| self.parts.store.write(closure))
     }
+}
+
+/// The tools that are offered to the first model.
+fn offer(settings: &Settings) -> Offer {
+    let window = settings.chain.first().and_then(|candidate| candidate.window);
+    let mut tools = mainstay_tools::all();
+    tools.extend(settings.tools.iter().cloned());
+    Offer::new(tools, window)
 }
 
 fn in_use(holder: &Holder) -> mainstay_store::Error {

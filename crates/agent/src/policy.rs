@@ -1,7 +1,7 @@
 //! The policy: what may be done without asking.
 
 pub mod command;
-pub(crate) mod place;
+mod place;
 mod rule;
 
 use std::path::Path;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -42,6 +43,10 @@ pub struct Settings {
     pub forbidden: Vec<PathBuf>,
     /// How much snapshots may hold and take.
     pub snapshots: mainstay_tools::snapshot::Limits,
+    /// Tools besides those that every agent has.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Reads documents for the tools.
+    pub reader: Option<Reader>,
 }
 
 /// What may be spent, at most.
@@ -104,6 +109,8 @@ impl Default for Settings {
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
+            tools: Vec::new(),
+            reader: None,
         }
     }
 }

@@ -7,9 +7,9 @@ use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
-use mainstay_message::{AssistantPart, Content};
+use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
-use mainstay_tools::{Fact, Workplace};
+use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
@@ -35,6 +35,9 @@ pub struct Work {
     pub(crate) recent: Vec<Entry>,
     pub(crate) last: Option<Turn>,
     pub(crate) sizes: Sizes,
+    /// What the model is told of the tools, and the names of those that it asked for.
+    pub(crate) specs: Vec<ToolSpec>,
+    loaded: Vec<String>,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
     /// What the user wants a running turn to hear.
@@ -67,8 +70,13 @@ impl Work {
         lease: Lease,
     ) -> Self {
         let workplace = Arc::new(workplace(&agent, workspace.to_owned()));
+        let specs = agent.parts.offer.specs(&[]);
+        let mut sizes = Sizes::new(&prompt);
+        sizes.add_tools(&specs);
         Self {
-            sizes: Sizes::new(&agent, &prompt),
+            sizes,
+            specs,
+            loaded: Vec::new(),
             agent,
             id,
             prompt,
@@ -140,6 +148,7 @@ impl Work {
 
     /// Asks other models from now on.
     pub fn ask_from_now_on(&mut self, agent: Agent) {
+        self.specs = agent.parts.offer.specs(&self.loaded);
         self.agent = agent;
     }
 
@@ -200,6 +209,11 @@ impl Work {
             }
             Some(_) => self.told_again(&turn, observer).map(Some),
         }
+    }
+
+    /// The steps that the model means to take, as its last list says.
+    pub fn steps(&self) -> Vec<Step> {
+        self.workplace.steps.all()
     }
 
     /// Ends what runs for this session and writes down how it ended.
@@ -306,10 +320,25 @@ impl Work {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
+                    self.workplace.steps.note(&fact);
+                    if let Fact::Loaded { tool } = fact {
+                        self.tell_of(tool);
+                    }
                 }
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Tells the model of a tool from the next request on.
+    fn tell_of(&mut self, tool: String) {
+        if self.loaded.contains(&tool) {
+            return;
+        }
+        self.loaded.push(tool);
+        let before = self.specs.len();
+        self.specs = self.agent.parts.offer.specs(&self.loaded);
+        self.sizes.add_tools(&self.specs[before..]);
     }
 }
 
@@ -319,6 +348,7 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),
+        reader: settings.reader.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
 }

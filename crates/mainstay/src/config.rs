@@ -6,6 +6,7 @@
 mod build;
 mod keys;
 mod shape;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

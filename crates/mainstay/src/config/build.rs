@@ -7,10 +7,12 @@ use mainstay_agent::budget::Limits;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{Budgets, Settings};
 use mainstay_llm::{Api, Candidate, Key, NoKey, Prices, Provider, known};
+use mainstay_tools::Reader;
 
 use super::keys::{FromCommand, FromVariable};
 use super::shape::Time;
-use super::{Config, shape};
+use super::{Config, shape, web};
+use crate::engine::READER;
 use crate::env;
 use crate::error::Error;
 
@@ -40,6 +42,11 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        tools: web::tools(config)?,
+        reader: Some(Reader {
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![READER.into()],
+        }),
         ..Settings::default()
     };
     if let Some(said) = &file.policy.request_time {
@@ -164,7 +171,7 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     }
 }
 
-fn variable_key(name: &str, optional: bool) -> FromVariable {
+pub(super) fn variable_key(name: &str, optional: bool) -> FromVariable {
     FromVariable { name: name.to_owned(), value: env::named_by_configuration(name), optional }
 }
 

@@ -12,6 +12,7 @@ mod faults;
 mod inputs;
 mod killed;
 mod odd;
+mod offered;
 mod postgres;
 mod sessions;
 mod sharing;
