@@ -151,7 +151,7 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
     terminal.sees("stopped; what was done is recorded");
     terminal.send("again");
     terminal.sees("went on");
-    terminal.sees_no("Ctrl-C stops");
+    terminal.rests();
     terminal.keys("\x03");
     terminal.sees("Ctrl-C again leaves");
     terminal.keys("\x03");
@@ -273,14 +273,17 @@ fn commands_of_the_chat_do_what_they_say() {
     terminal.sees("local/other is asked from now on");
     terminal.send("hello");
     terminal.sees("other says hello");
+    terminal.rests();
     terminal.send("/retry");
     wait_for("the second turn", PATIENCE, || world.model.requests() == 2);
+    terminal.rests();
     terminal.send("/cost");
     terminal.sees("2 calls");
     terminal.send("/new");
     terminal.sees("a new session");
     terminal.send("fresh");
     terminal.sees("other says fresh");
+    terminal.rests();
     let asked = world.model.asked().pop().unwrap();
     assert!(!asked.body.to_string().contains("hello"), "a new session knows nothing of the old");
     terminal.send("/resume");
@@ -305,6 +308,7 @@ fn a_turn_that_failed_says_so_and_is_tried_again() {
     terminal.sees("error: ");
     terminal.sees("no such thing");
     terminal.sees("/retry tries again.");
+    terminal.rests();
     terminal.send("/retry");
     terminal.sees("better now");
     assert!(terminal.screen().contains("› try it"), "nothing was cleared");
@@ -324,6 +328,7 @@ fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
     terminal.sees("local/qwen");
     terminal.send("write it");
     terminal.sees("said write it");
+    terminal.rests();
     assert_eq!(world.file("new.txt"), "x");
     let first = id(&world);
     terminal.send("/undo");

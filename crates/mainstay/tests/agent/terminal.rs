@@ -99,6 +99,11 @@ impl Terminal {
         self.waits_for(&format!("no {words:?} on the screen"), |seen| !seen.contains(words));
     }
 
+    /// Waits until no turn goes on.
+    pub(crate) fn rests(&self) {
+        self.sees_no("Ctrl-C stops");
+    }
+
     fn waits_for(&self, what: &str, holds: impl Fn(&str) -> bool) {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             wait_for(what, PATIENCE, || holds(&self.screen()));
