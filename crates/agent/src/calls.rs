@@ -21,7 +21,7 @@ use crate::guard::Verdict;
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result};
+use crate::{Event, Result, approval};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -54,7 +54,18 @@ impl Drive<'_> {
                     Step::Settle => running.push((pending, Step::Settle)),
                     Step::Refuse(outcome) => self.finish(&pending, outcome)?,
                     Step::Withhold(times) => self.withhold(&pending, times)?,
-                    Step::Ask(reason) => return Err(Halt::Parked { reason, resume_at: None }),
+                    Step::Ask(doubt) => match self.decided(&pending, &doubt).await? {
+                        (Step::Refuse(outcome), _) => self.finish(&pending, outcome)?,
+                        (_, approval) => {
+                            pending.approval = approval;
+                            pending.plan = self.plan(&pending).await?;
+                            running.push((pending, Step::Run));
+                        }
+                    },
+                    Step::Question(text, choices) => {
+                        let answer = self.answered_by_person(&pending, &text, &choices).await?;
+                        self.finish(&pending, answer)?;
+                    }
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
@@ -115,6 +126,11 @@ impl Drive<'_> {
             let (now, reserved) = self.commit_with(|tx, correction| {
                 for (id, start) in &of_before {
                     call::start(tx, place.0, *id, start)?;
+                }
+                for pending in &starting {
+                    if let Some(approval) = pending.approval {
+                        approval::spend(tx, approval)?;
+                    }
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {

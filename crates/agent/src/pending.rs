@@ -5,12 +5,15 @@ use std::sync::Arc;
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
+use mainstay_store::Id;
 use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
+use crate::approval::bound;
+use crate::deciding::Doubt;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
-use crate::policy::{self, Decision};
+use crate::policy::{self, Class, Decision, Judged};
 use crate::work::Work;
 use crate::{Event, Settings};
 
@@ -25,6 +28,8 @@ pub(crate) struct Pending {
     pub(crate) plan: Option<Value>,
     /// When it was started, by this process or one that is gone; nothing before that.
     pub(crate) started_at: Option<i64>,
+    /// The request that a person said yes to.
+    pub(crate) approval: Option<Id>,
 }
 
 /// What is to be done with a call.
@@ -37,8 +42,10 @@ pub(crate) enum Step {
     Refuse(Outcome),
     /// Tell the model that it brought the same this often, and is not run.
     Withhold(u32),
-    /// Ask a person first, in these words.
-    Ask(String),
+    /// Ask a person first.
+    Ask(Box<Doubt>),
+    /// Ask a person what the model wants to know: the question, and answers to choose from.
+    Question(String, Vec<String>),
     /// It goes in circles: end the turn, in these words.
     End(String),
 }
@@ -53,6 +60,7 @@ impl Pending {
             call,
             plan: None,
             started_at: None,
+            approval: None,
         }
     }
 
@@ -131,13 +139,32 @@ impl Pending {
         }
         let session = work.id.to_string();
         let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
-        match settings.policy.decide(&action, &work.workplace.workspace) {
+        if let Action::Ask { question, choices } = action {
+            return Step::Question(question, choices);
+        }
+        let workspace = &work.workplace.workspace;
+        let judged = settings.policy.judge(&action, workspace);
+        match judged.decision {
             Decision::Allow => Step::Run,
-            Decision::Ask => Step::Ask(asking(&self.call.name, &action)),
-            Decision::Deny => Step::Refuse(Outcome::failed(format!(
-                "Not allowed: the policy forbids {}. Find another way, or say what is needed.",
-                policy::spoken(&action)
-            ))),
+            Decision::Ask => {
+                let call = (self.call.name.as_str(), arguments);
+                let bound = bound((work.id, self.id), call, workspace, (&action, &judged));
+                let action = self.in_words(&action);
+                Step::Ask(Box::new(Doubt { judged, action, bound }))
+            }
+            Decision::Deny => Step::Refuse(forbidden(&action, &judged)),
+        }
+    }
+
+    /// What it would do, in words that go on after "wants".
+    fn in_words(&self, action: &Action) -> String {
+        match action {
+            // Which look it is stands in the arguments.
+            Action::Read => {
+                let arguments: String = self.call.arguments.chars().take(300).collect();
+                format!("to look at something: {arguments}")
+            }
+            action => policy::spoken(action),
         }
     }
 
@@ -161,8 +188,19 @@ impl Pending {
     }
 }
 
-fn asking(tool: &str, action: &Action) -> String {
-    format!("{tool} wants {}, and the policy asks a person first", policy::spoken(action))
+/// What the model reads of a call that the policy forbids.
+fn forbidden(action: &Action, judged: &Judged) -> Outcome {
+    let why = match (&judged.reason, judged.class) {
+        (_, Class::Control) => {
+            " It calls Mainstay itself, which only the person does who works with it.".to_owned()
+        }
+        (Some(reason), _) => format!(" The reason: {reason}."),
+        (None, _) => String::new(),
+    };
+    Outcome::failed(format!(
+        "Not allowed: the policy forbids {}.{why} Find another way, or say what is needed.",
+        policy::spoken(action)
+    ))
 }
 
 fn arguments(text: &str) -> Result<Value, String> {

@@ -13,8 +13,10 @@ use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
+use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::remembered::Rules;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, processes};
 
@@ -34,6 +36,10 @@ pub struct Work {
     pub(crate) sizes: Sizes,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
+    /// Who is asked while a turn goes on.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// What was said "always" to.
+    pub(crate) rules: Rules,
     is_new: bool,
 }
 
@@ -67,6 +73,8 @@ impl Work {
             recent: Vec::new(),
             last: None,
             has_processes: false,
+            asker: None,
+            rules: Rules::default(),
             is_new: true,
         }
     }
@@ -101,6 +109,12 @@ impl Work {
     /// The session's name.
     pub fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
+    /// parked.
+    pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.asker = Some(asker);
     }
 
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
