@@ -20,7 +20,9 @@ const USUAL_OUTPUT: i64 = 8_192;
 /// Tokens of a result that is not known yet, for the reservation.
 const USUAL_RESULT: i64 = 1_000;
 /// Bytes of a token, before a provider's own count is known.
-const USUAL_BYTES: f64 = 3.5;
+pub(crate) const USUAL_BYTES: f64 = 3.5;
+/// What a picture counts as: it is some thousand tokens, however many bytes it has.
+pub(crate) const IMAGE_BYTES: usize = 6_000;
 
 /// How large the next request is, by the bytes of its parts and what providers counted before.
 #[derive(Clone, Debug)]
@@ -77,8 +79,7 @@ impl Sizes {
                 .iter()
                 .map(|part| match part {
                     Content::Text(text) => text.len(),
-                    // A picture is some thousand tokens, however many bytes it has.
-                    Content::Image(_) => 6_000,
+                    Content::Image(_) => IMAGE_BYTES,
                 })
                 .sum()
         };

@@ -16,6 +16,7 @@ pub const AGENT: Component = Component {
         Migration::Both(TABLES),
         Migration::Both(crate::approval::TABLES),
         Migration::Both(crate::question::TABLES),
+        Migration::Both(crate::snapshots::TABLES),
     ],
 };
 

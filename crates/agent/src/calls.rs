@@ -14,14 +14,14 @@ use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
-use crate::agent::blocking;
+use crate::agent::{Parts, blocking};
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result, approval};
+use crate::{Error, Event, Result, approval};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -48,6 +48,7 @@ impl Drive<'_> {
                         // its own effect for what was there before.
                         if pending.started_at.is_none() {
                             pending.plan = self.plan(&pending).await?;
+                            self.save_before(&pending).await?;
                         }
                         running.push((pending, Step::Run));
                     }
@@ -59,6 +60,7 @@ impl Drive<'_> {
                         (_, approval) => {
                             pending.approval = approval;
                             pending.plan = self.plan(&pending).await?;
+                            self.save_before(&pending).await?;
                             running.push((pending, Step::Run));
                         }
                     },
@@ -69,7 +71,9 @@ impl Drive<'_> {
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
-            self.start(&running)?;
+            while !self.start(&running)? {
+                self.save(&running).await?;
+            }
             self.run_group(running).await?;
         }
         Ok(())
@@ -103,9 +107,41 @@ impl Drive<'_> {
         }
     }
 
+    /// Saves what a call is about to change.
+    async fn save_before(&mut self, pending: &Pending) -> std::result::Result<(), Halt> {
+        let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
+            return Ok(());
+        };
+        let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+        let action = tool.action(&pending.invocation(&session, arguments, &workplace));
+        let Parts { store, settings, .. } = &*self.work.agent.parts.clone();
+        let place = (self.work.id, pending.id);
+        let snapshots = &mut self.work.snapshots;
+        let words = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+            saved = snapshots.before(store, place, &action, &workplace, &settings.snapshots) => saved?,
+        };
+        if let Some(message) = words {
+            (self.observer)(Event::Notice { about: "snapshot", message, void: false });
+        }
+        Ok(())
+    }
+
+    /// Saves again what these calls are about to change.
+    async fn save(&mut self, running: &[(Pending, Step)]) -> std::result::Result<(), Halt> {
+        for (pending, step) in running {
+            if matches!(step, Step::Run) && pending.started_at.is_none() {
+                self.save_before(pending).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes down that calls are about to have their effect. With a new message the next question
-    /// is reserved too, so that it can be asked the moment the results are there.
-    fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
+    /// is reserved too, so that it can be asked the moment the results are there. Answers false where
+    /// what they change has to be saved again first.
+    fn start(&mut self, running: &[(Pending, Step)]) -> Result<bool> {
         let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
         let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
         if !starting.is_empty() {
@@ -123,7 +159,11 @@ impl Drive<'_> {
                 id: Id::new(),
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
-            let (now, reserved) = self.commit_with(|tx, correction| {
+            let saved = self.work.snapshots.pending();
+            let begun = self.commit_with(|tx, correction| {
+                if let Some(saved) = &saved {
+                    saved.write(tx, place)?;
+                }
                 for (id, start) in &of_before {
                     call::start(tx, place.0, *id, start)?;
                 }
@@ -141,7 +181,17 @@ impl Drive<'_> {
                     }
                 };
                 Ok((tx.now(), reserved))
-            })?;
+            });
+            let (now, reserved) = match begun {
+                Err(Error::SnapshotsSwept) => {
+                    self.work.snapshots.doubt();
+                    return Ok(false);
+                }
+                begun => begun?,
+            };
+            if let Some(saved) = &saved {
+                self.work.snapshots.written(saved);
+            }
             // One that could not be reserved is tried again when it is due, and then told.
             if reserved.is_ok()
                 && let Some(next) = next
@@ -159,7 +209,7 @@ impl Drive<'_> {
             (self.observer)(pending.event());
             self.told.push(pending.id);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Runs calls beside each other and takes in their outcomes as they come.

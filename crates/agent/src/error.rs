@@ -9,6 +9,9 @@ pub enum Error {
     /// Sessions that were begun by turns of sessions that were begun by turns, and so on.
     #[error("this turn would stand {0} budgets deep, which is more than is allowed")]
     TooDeep(i64),
+    /// Objects that a snapshot builds on were swept away; what is about to change is saved again.
+    #[error("old snapshots were cleared away at this moment")]
+    SnapshotsSwept,
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -58,7 +58,8 @@ pub enum Event {
     },
     /// Something worth knowing that does not end the turn.
     Notice {
-        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`.
+        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
+        /// `snapshot`, `undo`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -30,9 +30,33 @@ pub(crate) fn system(workspace: &Path, date: &str) -> String {
     );
     for (path, text) in instructions(workspace) {
         // Writing to a string does not fail.
-        let _ = write!(prompt, "\n# Instructions from {}\n\n{}\n", path.display(), text.trim());
+        let _ = write!(
+            prompt,
+            "\n{}{}\n\n{}\n",
+            HEADING.trim_end_matches('/'),
+            path.display(),
+            text.trim()
+        );
     }
     prompt
+}
+
+/// Stands before the path of a file with instructions.
+const HEADING: &str = "# Instructions from /";
+
+/// The prompt's own words, and the instructions in it with their paths.
+pub(crate) fn parts(prompt: &str) -> (&str, Vec<(&str, &str)>) {
+    let mut starts: Vec<usize> = prompt.match_indices(HEADING).map(|(at, _)| at).collect();
+    starts.retain(|at| *at == 0 || prompt.as_bytes()[at - 1] == b'\n');
+    let own = &prompt[..starts.first().copied().unwrap_or(prompt.len())];
+    let ends = starts.iter().skip(1).copied().chain([prompt.len()]);
+    let texts = starts.iter().zip(ends).map(|(start, end)| {
+        let text = &prompt[*start..end];
+        let path = text.lines().next().unwrap_or_default();
+        // The slash belongs to the path.
+        (&path[HEADING.len() - 1..], text)
+    });
+    (own, texts.collect())
 }
 
 /// The instructions that hold in a workspace, from its root down.

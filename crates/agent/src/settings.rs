@@ -40,6 +40,8 @@ pub struct Settings {
     pub pass_environment: Vec<String>,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// How much snapshots may hold and take.
+    pub snapshots: mainstay_tools::snapshot::Limits,
 }
 
 /// What may be spent, at most.
@@ -101,6 +103,7 @@ impl Default for Settings {
             environment: Vec::new(),
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
+            snapshots: mainstay_tools::snapshot::Limits::default(),
         }
     }
 }

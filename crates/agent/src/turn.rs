@@ -406,7 +406,7 @@ impl<'a> Drive<'a> {
                 let (agent, place, next) =
                     (self.work.agent.clone(), self.place(), self.next.take());
                 let account = self.account.clone();
-                self.commit(|tx| {
+                self.commit_snapshot(|tx| {
                     if let Some(next) = &next {
                         next.withdraw(tx, &agent, &account, place)?;
                     }
@@ -433,7 +433,7 @@ impl<'a> Drive<'a> {
         let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
         let account = self.account.clone();
         let body = Body::End { outcome: how, reason: reason.clone() };
-        self.commit(|tx| {
+        self.commit_snapshot(|tx| {
             if let Some(next) = &next {
                 next.withdraw(tx, &agent, &account, place)?;
             }
@@ -459,6 +459,34 @@ impl<'a> Drive<'a> {
             budget::correct(tx, &account, &correction.unwrap_or_default())?;
             more(tx)
         })
+    }
+
+    /// Commits what is known, how files are now that the turn stops, and more.
+    fn commit_snapshot(
+        &mut self,
+        mut more: impl FnMut(&mut WriteTx<'_>) -> Result<()> + Send,
+    ) -> Result<()> {
+        let (parts, place) = (self.work.agent.parts.clone(), self.place());
+        loop {
+            let Work { snapshots, workplace, id, .. } = &mut *self.work;
+            snapshots.after(&parts.store, *id, workplace, &parts.settings.snapshots)?;
+            let saved = snapshots.pending();
+            let written = self.commit(|tx| {
+                if let Some(saved) = &saved {
+                    saved.write(tx, place)?;
+                }
+                more(tx)
+            });
+            match written {
+                Err(Error::SnapshotsSwept) => self.work.snapshots.doubt(),
+                written => {
+                    if let Some(saved) = saved.as_ref().filter(|_| written.is_ok()) {
+                        self.work.snapshots.written(saved);
+                    }
+                    return written;
+                }
+            }
+        }
     }
 
     fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {

@@ -17,6 +17,7 @@ use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
 use crate::remembered::Rules;
+use crate::snapshots::{self, Snapshots};
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, processes};
 
@@ -40,6 +41,9 @@ pub struct Work {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
+    pub(crate) snapshots: Snapshots,
+    /// Whether an undo was begun that did not come to its end.
+    pub(crate) interrupted_undo: bool,
     is_new: bool,
 }
 
@@ -75,19 +79,23 @@ impl Work {
             has_processes: false,
             asker: None,
             rules: Rules::default(),
+            snapshots: Snapshots::fresh(),
+            interrupted_undo: false,
             is_new: true,
         }
     }
 
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
-        let (row, last, entries) = blocking(|| {
-            agent.parts.store.read(|tx| -> mainstay_journal::Result<_> {
+        let (row, last, entries, interrupted_undo) = blocking(|| {
+            agent.parts.store.read(|tx| -> Result<_> {
                 let row = session::get(tx, id)?;
                 let prompt = match &row {
                     Some(row) => session::prompt(tx, row)?,
                     None => String::new(),
                 };
-                Ok((row.map(|row| (row, prompt)), turn::last(tx, id)?, entry::all(tx, id)?))
+                let interrupted = snapshots::interrupted(tx, id)?;
+                let row = row.map(|row| (row, prompt));
+                Ok((row, turn::last(tx, id)?, entry::all(tx, id)?, interrupted))
             })
         })?;
         let (row, prompt) = row.ok_or_else(|| mainstay_store::Error::UnknownId {
@@ -95,7 +103,8 @@ impl Work {
             typed: id.to_string(),
         })?;
         let mut work = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
-        work.is_new = false;
+        (work.is_new, work.interrupted_undo) = (false, interrupted_undo);
+        work.snapshots = Snapshots::default();
         for entry in &entries {
             work.take_in_at(&entry.body, entry.at);
         }
@@ -133,6 +142,7 @@ impl Work {
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
+        self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let same =
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
@@ -153,6 +163,7 @@ impl Work {
         cancel: &CancellationToken,
     ) -> Result<Option<Ended>> {
         self.tell_session(observer);
+        self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let Some(turn) = self.last.clone() else { return Ok(None) };
         match turn.outcome {
@@ -165,7 +176,11 @@ impl Work {
 
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
-        processes::end_all(&mut self).await
+        processes::end_all(&mut self).await?;
+        if self.snapshots.were_taken() {
+            blocking(|| snapshots::sweep_if_due(&self.agent.parts.store))?;
+        }
+        Ok(())
     }
 
     fn tell_session(&self, observer: Observer<'_>) {
@@ -175,8 +190,17 @@ impl Work {
         });
     }
 
+    /// Finishes an undo that was interrupted, and says so.
+    fn tell_finished_undo(&mut self, observer: Observer<'_>) -> Result<()> {
+        if self.finish_undo()?.is_some() {
+            let message = "an undo that was interrupted is finished now".to_owned();
+            observer(Event::Notice { about: "undo", message, void: false });
+        }
+        Ok(())
+    }
+
     /// Ends a turn that is not over, because something new was asked: what had begun is settled.
-    async fn set_aside(
+    pub(crate) async fn set_aside(
         &mut self,
         observer: Observer<'_>,
         cancel: &CancellationToken,

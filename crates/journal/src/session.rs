@@ -2,6 +2,7 @@
 
 use mainstay_store::{BlobHash, OwnerId, ReadTx, Row, WriteTx, params};
 
+use crate::storable::storable;
 use crate::{Error, Result, SessionId};
 
 /// A session.
@@ -17,6 +18,8 @@ pub struct Session {
     prompt: BlobHash,
     /// A few words on what it is about.
     pub title: String,
+    /// The session that it is a fork of, and the last entry that both share.
+    pub parent: Option<(SessionId, i64)>,
     /// How many turns it has.
     pub turns: i64,
     /// When it began, in milliseconds since 1970.
@@ -38,8 +41,7 @@ pub struct New<'a> {
     pub title: &'a str,
 }
 
-const COLUMNS: &str =
-    "id, owner, workspace, prompt, title, turns, created_at, used_at FROM sessions";
+const COLUMNS: &str = "id, owner, workspace, prompt, title, turns, created_at, used_at, parent, parent_seq FROM sessions";
 
 /// Begins a session under a name that was made before, so that the closure can run twice.
 pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> {
@@ -91,6 +93,13 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, limit: u32) -> Result<Vec<Sessi
     )?)
 }
 
+/// Gives a session another title.
+pub fn rename(tx: &mut WriteTx<'_>, id: SessionId, title: &str) -> Result<()> {
+    let title = storable(title);
+    tx.execute("UPDATE sessions SET title = ?2 WHERE id = ?1", params![id, &*title])?;
+    Ok(())
+}
+
 /// Notes that a session was used.
 pub(crate) fn used(tx: &mut WriteTx<'_>, id: SessionId) -> Result<()> {
     let now = tx.now();
@@ -108,5 +117,6 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
         turns: row.get(5)?,
         created_at: row.get(6)?,
         used_at: row.get(7)?,
+        parent: row.get::<Option<SessionId>>(8)?.zip(row.get(9)?),
     })
 }

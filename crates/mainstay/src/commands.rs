@@ -15,3 +15,4 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod store;
+pub(crate) mod undo;

@@ -88,6 +88,7 @@ impl Settings {
             "mainstay approve",
             "mainstay deny",
             "mainstay answer",
+            "mainstay undo",
             "mainstay cost",
             "mainstay doctor",
             "mainstay backup",

@@ -27,6 +27,9 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use blocking::Stop;
+pub(crate) use bounds::Bounds;
+pub(crate) use open::{Closed, open, whole};
 pub use seen::Seen;
 
 use crate::{Beside, Replay, Tool, Traits};

@@ -11,6 +11,7 @@ mod outcome;
 mod process;
 mod schema;
 mod shell;
+pub mod snapshot;
 mod tool;
 mod workplace;
 

@@ -15,4 +15,5 @@ mod postgres;
 mod sharing;
 mod tools_in_turns;
 mod turns;
+mod undo;
 mod world;

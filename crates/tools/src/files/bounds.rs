@@ -20,7 +20,7 @@ const INSIDE_LIMIT: usize = 100_000;
 ///
 /// The files of the store must not even be opened: closing a handle on an SQLite database drops
 /// SQLite's locks. So they are known by path and by device and inode, before anything is opened.
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     workspace: PathBuf,
     closed: Vec<PathBuf>,
     identities: HashSet<Identity>,
@@ -30,7 +30,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Looks at the disk: for blocking threads.
-    pub(super) fn of(workplace: &Workplace) -> Self {
+    pub(crate) fn of(workplace: &Workplace) -> Self {
         let closed: Vec<PathBuf> = workplace
             .forbidden
             .iter()
@@ -48,7 +48,7 @@ impl Bounds {
 
     /// The real path of what a model named: absolute, links followed, also when nothing is there
     /// yet. Fails, in words, for what no tool opens.
-    pub(super) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
+    pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
         if path.is_empty() || path.contains('\0') {
             return Err(Outcome::failed(
                 "The path is empty or holds a NUL. Give the path of a file.",
@@ -61,7 +61,7 @@ impl Bounds {
     }
 
     /// Whether no tool may open `path`, which is real.
-    pub(super) fn is_closed(&self, path: &Path) -> bool {
+    pub(crate) fn is_closed(&self, path: &Path) -> bool {
         if self.closed.iter().any(|closed| path.starts_with(closed)) {
             return true;
         }
@@ -70,7 +70,7 @@ impl Bounds {
     }
 
     /// Whether no tool may open the file that looks like this. Its directory was looked at before.
-    pub(super) fn closes(&self, found: &Metadata) -> bool {
+    pub(crate) fn closes(&self, found: &Metadata) -> bool {
         if self.identities.contains(&identity(found)) {
             return true;
         }
