@@ -10,6 +10,8 @@ use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::children::Children;
+use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
@@ -29,6 +31,7 @@ pub(crate) struct Parts {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) specs: Vec<ToolSpec>,
     pub(crate) settings: Settings,
+    pub(crate) children: Children,
 }
 
 /// The answer to a request for a session.
@@ -42,12 +45,16 @@ pub enum Opened {
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
-        let tools = mainstay_tools::all();
-        let specs = tools.iter().map(|tool| tool.spec()).collect();
-        let client = Client::new();
-        let endings = Endings::of(&keeper);
-        let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
-        Self { parts: Arc::new(parts) }
+        let parts = Arc::new_cyclic(|parts| {
+            let mut tools = mainstay_tools::all();
+            tools.push(Arc::new(Delegate::new(parts.clone())));
+            let specs = tools.iter().map(|tool| tool.spec()).collect();
+            let client = Client::new();
+            let endings = Endings::of(&keeper);
+            let children = Children::default();
+            Parts { store, owner, client, keeper, endings, tools, specs, settings, children }
+        });
+        Self { parts }
     }
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a
@@ -75,7 +82,7 @@ impl Agent {
         self.parts.keeper.leave().await;
     }
 
-    fn lease(&self, id: SessionId) -> Result<Acquired> {
+    pub(crate) fn lease(&self, id: SessionId) -> Result<Acquired> {
         let Parts { store, settings, .. } = &*self.parts;
         Ok(blocking(|| store.try_acquire(&format!("session/{id}"), settings.lease))?)
     }

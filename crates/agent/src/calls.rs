@@ -10,7 +10,7 @@ use mainstay_journal::call::{self, Start};
 use mainstay_journal::entry::{self, Body};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
 use mainstay_store::{BLOB_LIMIT, Id, WriteTx};
-use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
+use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Waits, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
@@ -94,7 +94,7 @@ impl Drive<'_> {
     }
 
     /// What must be known of a call before it starts. Cancelled like the call itself.
-    async fn plan(&self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
+    async fn plan(&mut self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
         let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
             return Ok(None);
         };
@@ -214,6 +214,7 @@ impl Drive<'_> {
 
     /// Runs calls beside each other and takes in their outcomes as they come.
     async fn run_group(&mut self, running: Vec<(Pending, Step)>) -> std::result::Result<(), Halt> {
+        let mut waits = None;
         let mut flights: FuturesUnordered<_> = running
             .into_iter()
             .map(|(pending, step)| {
@@ -235,7 +236,7 @@ impl Drive<'_> {
             };
             let (pending, landed) = match landed {
                 Ok(Some(landed)) => landed,
-                Ok(None) => return Ok(()),
+                Ok(None) => return waits.map_or(Ok(()), Err),
                 Err(_) => {
                     drop(flights);
                     self.close_calls("the turn's time was over").await?;
@@ -243,6 +244,10 @@ impl Drive<'_> {
                 }
             };
             match landed {
+                // The others go on until they have an end or wait too.
+                Landed::Done(Outcome { waits: Some(Waits { reason, resume_at }), .. }) => {
+                    waits.get_or_insert(Halt::Parked { reason, resume_at });
+                }
                 Landed::Done(outcome) => {
                     self.finish(&pending, outcome)?;
                     // The last one is written down together with what comes next.
@@ -459,6 +464,9 @@ async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) ->
 
 /// Finds out how a call ended that is not waited for any longer.
 async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Landed {
+    if let Some(outcome) = abandon(pending, workplace, session).await {
+        return Landed::Done(outcome);
+    }
     // A wait that is given up ends what it waited for; then there is an end to be told.
     for _ in 0..2 {
         if let Ok(landed) = timeout(LAST_WORDS, settle(pending, workplace, session)).await {
@@ -466,6 +474,13 @@ async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str
         }
     }
     Landed::InDoubt(String::new())
+}
+
+/// Ends a call that is not waited for any longer, where its tool can.
+async fn abandon(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Option<Outcome> {
+    let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else { return None };
+    let call = pending.invocation(session, arguments, workplace);
+    timeout(2 * LAST_WORDS, tool.abandon(call)).await.ok().flatten()
 }
 
 fn in_doubt(started_at: Option<i64>, words: &str) -> Outcome {

@@ -38,6 +38,8 @@ pub struct Settings {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that commands get besides the usual ones.
     pub pass_environment: Vec<String>,
+    /// How many child sessions work side by side.
+    pub children: usize,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
     /// How much snapshots may hold and take.
@@ -102,6 +104,7 @@ impl Default for Settings {
             lease: Duration::from_secs(30),
             environment: Vec::new(),
             pass_environment: Vec::new(),
+            children: 4,
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
         }

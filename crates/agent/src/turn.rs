@@ -160,12 +160,14 @@ impl<'a> Drive<'a> {
     fn take_up(&mut self) -> Result<()> {
         let agent = self.work.agent.clone();
         let (session, turn) = self.place();
-        let budgets = agent.parts.settings.budgets;
+        let (budgets, is_child) = (agent.parts.settings.budgets, self.work.is_child);
         self.commit(|tx| {
             model_call::abandon(tx, session)?;
             turn::reopen(tx, turn)?;
             let parent = budget::of_session(session);
-            budget::open(tx, &parent, None, &budgets.session)?;
+            if !is_child {
+                budget::open(tx, &parent, None, &budgets.session)?;
+            }
             budget::open(tx, &budget::of_turn(turn), Some(&parent), &budgets.turn)?;
             Ok(())
         })?;

@@ -44,7 +44,20 @@ pub struct Work {
     pub(crate) snapshots: Snapshots,
     /// Whether an undo was begun that did not come to its end.
     pub(crate) interrupted_undo: bool,
+    /// What a child session was begun with; nothing where it is taken up again.
+    pub(crate) parent: Option<Parent>,
+    /// Whether a turn of another session began this one.
+    pub(crate) is_child: bool,
     is_new: bool,
+}
+
+/// Where a child session comes from.
+pub(crate) struct Parent {
+    pub(crate) session: SessionId,
+    /// The budget it is charged to.
+    pub(crate) budget: String,
+    /// What it may spend of that.
+    pub(crate) limits: budget::Limits,
 }
 
 /// What a user sends.
@@ -81,6 +94,8 @@ impl Work {
             rules: Rules::default(),
             snapshots: Snapshots::fresh(),
             interrupted_undo: false,
+            parent: None,
+            is_child: false,
             is_new: true,
         }
     }
@@ -104,6 +119,7 @@ impl Work {
         })?;
         let mut work = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
         (work.is_new, work.interrupted_undo) = (false, interrupted_undo);
+        work.is_child = row.begun_by.is_some();
         work.snapshots = Snapshots::default();
         for entry in &entries {
             work.take_in_at(&entry.body, entry.at);
@@ -123,6 +139,7 @@ impl Work {
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
     /// parked.
     pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.agent.parts.children.asked_here(self.id, asker.clone());
         self.asker = Some(asker);
     }
 
@@ -221,6 +238,7 @@ impl Work {
         let title = title(&input.content);
         let body = Body::User { content: input.content.clone() };
         let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
+        let (parent, is_child) = (self.parent.as_ref(), self.is_child);
         let row = agent.write(|tx| {
             lease.guard(tx)?;
             if is_new {
@@ -229,14 +247,24 @@ impl Work {
                     workspace: &workspace,
                     prompt,
                     title: &title,
+                    begun_by: parent.map(|parent| parent.session),
                 };
                 session::create(tx, id, &new)?;
             }
             let row = turn::begin(tx, turn, id, key)?;
-            let parent = budget::of_session(id);
-            budget::open(tx, &parent, None, &settings.budgets.session)?;
+            let session = budget::of_session(id);
+            match parent {
+                Some(above) => {
+                    budget::open(tx, &session, Some(&above.budget), &above.limits)?;
+                }
+                // A child's share stays what it was.
+                None if is_child => {}
+                None => {
+                    budget::open(tx, &session, None, &settings.budgets.session)?;
+                }
+            }
             let limits = &settings.budgets.turn;
-            let depth = budget::open(tx, &budget::of_turn(turn), Some(&parent), limits)?;
+            let depth = budget::open(tx, &budget::of_turn(turn), Some(&session), limits)?;
             if depth > settings.budgets.depth {
                 return Err(Error::TooDeep(depth));
             }
@@ -244,6 +272,7 @@ impl Work {
             Ok(row)
         })?;
         self.is_new = false;
+        self.is_child |= self.parent.take().is_some();
         self.recent.clear();
         self.take_in(&body);
         self.last = Some(row.clone());

@@ -34,7 +34,8 @@ fn begun(store: &Store) -> Begun {
     let owner = store
         .write(|tx| -> mainstay_journal::Result<OwnerId> {
             let owner = tx.owner("local")?;
-            let new = session::New { owner, workspace: "/w", prompt: "p", title: "t" };
+            let new =
+                session::New { owner, workspace: "/w", prompt: "p", title: "t", begun_by: None };
             session::create(tx, session, &new)?;
             turn::begin(tx, turn, session, "key")?;
             Ok(owner)

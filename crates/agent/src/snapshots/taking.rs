@@ -291,7 +291,8 @@ fn coverage(action: &Action) -> Coverage {
             Coverage::Nothing
         }
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(_) => Coverage::Tree,
+        // What a child changes is undone with the turn that it works for.
+        Action::Execute(_) | Action::Delegate(_) => Coverage::Tree,
     }
 }
 
