@@ -153,6 +153,8 @@ impl Drive<'_> {
                     self.known.start(pending.id, Start { plan })
                 })
                 .collect();
+            let approvals: Vec<Id> =
+                starting.iter().filter_map(|pending| pending.approval).collect();
             let agent = self.work.agent.clone();
             let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {
@@ -167,10 +169,8 @@ impl Drive<'_> {
                 for (id, start) in &of_before {
                     call::start(tx, place.0, *id, start)?;
                 }
-                for pending in &starting {
-                    if let Some(approval) = pending.approval {
-                        approval::spend(tx, approval)?;
-                    }
+                for approval in &approvals {
+                    approval::spend(tx, *approval)?;
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {

@@ -4,8 +4,25 @@
 //! knows nothing of the machine: a verb that it does not know runs code that nobody knows. It is the
 //! finer of two sieves; what a command can really reach is settled by the sandbox.
 
+mod arguments;
+mod builtins;
+mod compounds;
+mod files;
+mod git;
+mod interpreters;
+mod parse;
+mod reach;
+mod redirects;
+mod syntax;
+mod variables;
+mod verbs;
+mod walk;
+mod words;
+mod wrappers;
+
 use std::path::Path;
 
+use parse::Dialect;
 use serde::{Deserialize, Serialize};
 
 /// What a stage of a command line does. Later ones are worse.
@@ -179,18 +196,61 @@ impl Judged {
     }
 }
 
-/// Says what a line would do when a shell runs it in the workspace.
-pub fn judge(line: &str, _workspace: &Path) -> Judged {
-    unclear(line, "it was not read")
+/// A longer line is not read.
+const LONGEST: usize = 64 * 1024;
+
+/// Says what a line would do when a shell runs it in the workspace. It takes a bounded time and a
+/// bounded depth of the stack, whatever the line is.
+pub fn judge(line: &str, workspace: &Path) -> Judged {
+    if line.len() > LONGEST {
+        return unclear(line, "it is too long");
+    }
+    if line.chars().any(is_deceiving) {
+        return unclear(line, "there are characters in it that nobody sees");
+    }
+    let (mut stages, unclear) = walk::walk(line, workspace, Dialect::Bash);
+    // `sh` is not `bash` everywhere. Where the two differ, the line is judged as each reads it.
+    let differs = ["$'", "$\"", "&>", "[[", "((", "{"].iter().any(|sign| line.contains(sign));
+    if differs {
+        let (others, _) = walk::walk(line, workspace, Dialect::Posix);
+        for other in others {
+            if !stages.contains(&other) && other.classes != Classes::READ {
+                stages.push(other);
+            }
+        }
+    }
+    if stages.is_empty() {
+        stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
+    }
+    Judged { stages, unclear }
 }
 
-/// A line that cannot be read may do all that its words let one fear.
-fn unclear(line: &str, why: &'static str) -> Judged {
+/// Whether a character shows nothing, or changes how others are shown.
+fn is_deceiving(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => {
+            true
+        }
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// What words that cannot be judged may do.
+fn feared(text: &str) -> Classes {
     let classes = Classes::from(Class::WriteOutside)
         .with(Class::Network)
         .with(Class::Execute)
         .with(Class::Destructive);
-    let stage = Stage { text: line.to_owned(), classes, prefix: None };
+    classes.and(verbs::mentioned(text))
+}
+
+/// A line that cannot be read may do all that its words let one fear.
+fn unclear(line: &str, why: &'static str) -> Judged {
+    let text = line.chars().take(300).collect();
+    let stage = Stage { text, classes: feared(line), prefix: None };
     Judged { stages: vec![stage], unclear: Some(why) }
 }
 

@@ -14,6 +14,7 @@ use mainstay_tools::{Action, Workplace};
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
+use crate::policy::command::{self, Class};
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -70,7 +71,7 @@ impl Snapshots {
         workplace: &Arc<Workplace>,
         limits: &Limits,
     ) -> Result<Option<String>> {
-        match coverage(action) {
+        match coverage(action, &workplace.workspace) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
                 self.load(store, session)?;
@@ -285,12 +286,15 @@ enum Failed {
 }
 
 /// What is to be saved before an action.
-fn coverage(action: &Action) -> Coverage {
+fn coverage(action: &Action, workspace: &Path) -> Coverage {
     match action {
         Action::Read | Action::Network(_) | Action::Persist(_) | Action::Ask { .. } => {
             Coverage::Nothing
         }
         Action::Write(path) => Coverage::File(path.clone()),
+        Action::Execute(line) if command::judge(line, workspace).class() == Class::Read => {
+            Coverage::Nothing
+        }
         // What a child changes is undone with the turn that it works for.
         Action::Execute(_) | Action::Delegate(_) => Coverage::Tree,
     }

@@ -52,7 +52,7 @@ pub(crate) struct Place {
 }
 
 /// Runs a property on both engines, with a model that answers like this.
-pub(crate) fn on_both(replies: impl Fn() -> Vec<Reply>, property: impl AsyncFn(&Place)) {
+pub(crate) fn on_both(replies: impl Fn() -> Vec<Reply>, mut property: impl AsyncFnMut(&Place)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for engine in ["sqlite", "postgres"] {
         let directory = tempfile::tempdir().unwrap();
