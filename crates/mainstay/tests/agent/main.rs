@@ -6,6 +6,7 @@ mod approving;
 mod approving_killed;
 mod background;
 mod cancelling;
+mod delegating;
 mod demo;
 mod faults;
 mod inputs;
