@@ -282,9 +282,9 @@ impl Jobs {
     /// The descriptors to wait for: outputs, and inputs for which something waits.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = (&OwnedFd, Direction)> {
         self.live.values().flat_map(|live| {
-            let pipe = live.pipe.as_ref().map(|pipe| (pipe, Direction::From));
+            let pipes = live.pipes().map(|pipe| (pipe, Direction::From));
             let input = live.input.as_ref().filter(|input| input.is_waiting());
-            pipe.into_iter().chain(input.map(|input| (input.pipe(), Direction::To)))
+            pipes.chain(input.map(|input| (input.pipe(), Direction::To)))
         })
     }
 
@@ -367,7 +367,8 @@ impl Jobs {
             let left: Vec<_> =
                 left.iter().map(|pid| Left { pid: *pid, command: command_line(*pid) }).collect();
             let took = at.saturating_sub(live.started);
-            let ended = Ended { how, took, output: live.output.shown(), left, rest: None };
+            let (output, errors) = live.shown();
+            let ended = Ended { how, took, output, errors, left, rest: None };
             if !ended.left.is_empty() && !killed {
                 return self.tell(key, ended);
             }
@@ -400,7 +401,8 @@ impl Jobs {
         let Some(told) = live.told.take() else { return };
         // How it ended stays as it was told; only what it left behind was killed.
         let rest = live.killing.as_ref().map(|killing| killing.why);
-        let ended = Ended { rest, output: live.output.shown(), left: Vec::new(), ..told };
+        let (output, errors) = live.shown();
+        let ended = Ended { rest, output, errors, left: Vec::new(), ..told };
         let place = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
         let _ = self.spool.write(&Line::Over { key: key.to_owned() });
         self.said.push(news(&live.job, &ended));
@@ -474,7 +476,7 @@ fn news(job: &Job, ended: &Ended) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::{BACKSTOP, Limits, Program};
+    use crate::keeper::{BACKSTOP, Limits, Program, Streams};
 
     /// Later than any process of this machine has started, so that none can be taken for the job's.
     const START: Duration = Duration::from_secs(1 << 40);
@@ -493,6 +495,8 @@ mod tests {
             environment: Vec::new(),
             limits: Limits { wall: Some(10 * BACKSTOP), idle: None, output: None },
             input: false,
+            given: None,
+            streams: Streams::Together,
             background,
         };
         jobs.start(&job, START).unwrap();

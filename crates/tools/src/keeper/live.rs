@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::WaitStatus;
 
-use super::ending::{Ended, How, Why};
+use super::ending::{Ended, How, Shown, Why};
 use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job, Program};
+use super::job::{BACKSTOP, Job, Program, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
@@ -32,6 +32,8 @@ pub(super) struct Live {
     wrote: Duration,
     pub(super) pipe: Option<OwnedFd>,
     pub(super) output: Output,
+    /// Standard error, where it is read by itself. It is bounded by what is shown of it.
+    errors: Option<(Option<OwnedFd>, Output)>,
     pub(super) input: Option<Input>,
     /// How its root ended, and when.
     pub(super) exit: Option<(How, Duration)>,
@@ -60,8 +62,9 @@ impl Live {
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
-        let (root, pipe, input) = spawn(keeper, job).map_err(|error| reason(job, &error))?;
-        Ok(Self {
+        let Spawned { root, pipe, errors, input } =
+            spawn(keeper, job).map_err(|error| reason(job, &error))?;
+        let mut live = Self {
             job: Job {
                 key: job.key.clone(),
                 session: job.session.clone(),
@@ -69,6 +72,7 @@ impl Live {
                 directory: job.directory.clone(),
                 // Not needed any more, and long.
                 environment: Vec::new(),
+                given: None,
                 ..*job
             },
             root,
@@ -77,13 +81,28 @@ impl Live {
             wrote: now,
             pipe: Some(pipe),
             output,
+            errors: errors.map(|pipe| (Some(pipe), Output::in_memory())),
             input,
             exit: None,
             told: None,
             killing: None,
             waiters: Vec::new(),
             stoppers: Vec::new(),
-        })
+        };
+        live.flush_input();
+        Ok(live)
+    }
+
+    /// What it wrote, and what to standard error where that is told apart.
+    pub(super) fn shown(&self) -> (Shown, Option<Box<Shown>>) {
+        let errors = self.errors.as_ref().map(|(_, errors)| Box::new(errors.shown()));
+        (self.output.shown(), errors)
+    }
+
+    /// The pipes that it writes to.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = &OwnedFd> {
+        let errors = self.errors.as_ref().and_then(|(pipe, _)| pipe.as_ref());
+        self.pipe.iter().chain(errors)
     }
 
     pub(super) fn group(&self) -> i32 {
@@ -127,31 +146,41 @@ impl Live {
     }
 
     pub(super) fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
-        let before = self.output.total();
+        let total = |live: &Self| {
+            live.output.total() + live.errors.as_ref().map_or(0, |(_, errors)| errors.total())
+        };
+        let before = total(self);
         self.drain(buffer);
-        if self.output.total() > before {
+        if total(self) > before {
             self.wrote = now;
         }
         self.flush_input();
     }
 
-    /// Reads what is in the pipe, without waiting for its end.
+    /// Reads what is in the pipes, without waiting for their end.
     pub(super) fn drain(&mut self, buffer: &mut [u8]) {
-        for _ in 0..PIECES {
-            let Some(pipe) = &self.pipe else { return };
-            match rustix::io::read(pipe, &mut *buffer) {
-                Ok(0) => self.pipe = None,
-                Ok(length) => self.output.push(&buffer[..length]),
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(_) => self.pipe = None,
-            }
+        drain(&mut self.pipe, &mut self.output, buffer);
+        if let Some((pipe, errors)) = &mut self.errors {
+            drain(pipe, errors, buffer);
         }
     }
 
     pub(super) fn flush_input(&mut self) {
         if self.input.as_mut().is_some_and(|input| input.flush() == Open::No) {
             self.input = None;
+        }
+    }
+}
+
+fn drain(pipe: &mut Option<OwnedFd>, output: &mut Output, buffer: &mut [u8]) {
+    for _ in 0..PIECES {
+        let Some(open) = &pipe else { return };
+        match rustix::io::read(open, &mut *buffer) {
+            Ok(0) => *pipe = None,
+            Ok(length) => output.push(&buffer[..length]),
+            Err(Errno::AGAIN) => return,
+            Err(Errno::INTR) => {}
+            Err(_) => *pipe = None,
         }
     }
 }
@@ -172,12 +201,26 @@ fn reason(job: &Job, error: &io::Error) -> String {
     }
 }
 
-/// Starts the process of a job: its number, its output, its input.
+/// A process that was started, and our ends of its pipes.
+struct Spawned {
+    root: i32,
+    pipe: OwnedFd,
+    errors: Option<OwnedFd>,
+    input: Option<Input>,
+}
+
+/// A pipe whose first end, which is ours, never blocks.
+fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    Ok((ours, theirs))
+}
+
+/// Starts the process of a job.
 #[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
-fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
+fn spawn(keeper: &str, job: &Job) -> io::Result<Spawned> {
     use rustix::pipe::{PipeFlags, pipe_with};
-    let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&output, true)?;
+    let (output, end) = pipe_from()?;
     let mut command = match &job.program {
         Program::Line(line) => {
             let mut command = Command::new("/bin/sh");
@@ -200,18 +243,31 @@ fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
         .env(KEEPER_MARK, keeper)
         .env(JOB_MARK, &job.key)
         .current_dir(&job.directory)
-        .process_group(0)
-        .stdout(end.try_clone()?)
-        .stderr(end);
-    let input = if job.input {
+        .process_group(0);
+    let errors = match job.streams {
+        Streams::Together => {
+            command.stdout(end.try_clone()?).stderr(end);
+            None
+        }
+        Streams::Apart => {
+            let (errors, errors_end) = pipe_from()?;
+            command.stdout(end).stderr(errors_end);
+            Some(errors)
+        }
+    };
+    let input = if job.input || job.given.is_some() {
         let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&input, true)?;
         command.stdin(end);
-        Some(Input::new(input))
+        Some(match &job.given {
+            Some(bytes) => Input::given(input, bytes.clone()),
+            None => Input::new(input),
+        })
     } else {
         command.stdin(Stdio::null());
         None
     };
     let child = command.spawn()?;
-    Ok((i32::try_from(child.id()).unwrap_or(0), output, input))
+    let root = i32::try_from(child.id()).unwrap_or(0);
+    Ok(Spawned { root, pipe: output, errors, input })
 }

@@ -34,6 +34,11 @@ impl Output {
         Self { head, tail, total: 0, path, file: None, kept: 0, cap }
     }
 
+    /// One of which only head and tail are kept.
+    pub(super) fn in_memory() -> Self {
+        Self::new(PathBuf::new(), 0)
+    }
+
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -56,6 +61,9 @@ impl Output {
 
     /// Opens the file and puts everything so far into it.
     fn spill(&mut self) {
+        if self.cap == 0 {
+            return;
+        }
         // Without a file, on a full disk, head and tail are what there is.
         self.file = mainstay_store::fsatomic::create_new(
             &self.path,

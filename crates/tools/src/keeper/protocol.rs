@@ -170,6 +170,31 @@ pub(super) mod encoded {
     }
 }
 
+/// The same for bytes that may be absent.
+pub(super) mod maybe_encoded {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::encoded;
+
+    pub(in crate::keeper) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => encoded::serialize(bytes, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in crate::keeper) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        #[derive(Deserialize)]
+        struct Bytes(#[serde(with = "encoded")] Vec<u8>);
+        Ok(Option::<Bytes>::deserialize(deserializer)?.map(|bytes| bytes.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

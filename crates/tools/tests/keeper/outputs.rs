@@ -1,5 +1,7 @@
 //! What a job writes arrives, and what is written to it.
 
+use mainstay_tools::keeper::{How, Job, Streams};
+
 use crate::scene::{Scene, in_time, job};
 
 #[tokio::test]
@@ -77,5 +79,34 @@ async fn a_job_without_input_reads_nothing_and_has_no_terminal() {
     let command = "cat; (exec </dev/tty) 2>/dev/null && echo terminal || echo none";
     let ended = in_time(scene.keeper.run(&name, &job("a", command))).await.unwrap();
     assert_eq!(ended.output.text(), "none\n");
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn what_a_job_is_given_is_read_whole_and_then_ends() {
+    let scene = Scene::new();
+    let keeper = scene.keeper.name().await.unwrap();
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    let given = |key: &str, command: &str| Job { given: Some(bytes.clone()), ..job(key, command) };
+    let read = in_time(scene.keeper.run(&keeper, &given("read", "wc -c"))).await.unwrap();
+    assert_eq!(read.output.text().trim(), "3000000");
+    for (key, command) in [("deaf", "echo done"), ("closed", "exec 0<&-; echo done")] {
+        let ended = in_time(scene.keeper.run(&keeper, &given(key, command))).await.unwrap();
+        assert_eq!((ended.how, ended.output.text()), (How::Code(0), "done\n".to_owned()));
+    }
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn the_two_outputs_are_told_apart_where_that_was_asked_for() {
+    let scene = Scene::new();
+    let keeper = scene.keeper.name().await.unwrap();
+    let command = "echo out; echo err >&2; yes complaint | head -c 500000 >&2";
+    let apart = Job { streams: Streams::Apart, ..job("apart", command) };
+    let ended = in_time(scene.keeper.run(&keeper, &apart)).await.unwrap();
+    assert_eq!(ended.output.text(), "out\n");
+    let errors = ended.errors.unwrap();
+    assert!(errors.text().starts_with("err\ncomplaint\n"));
+    assert_eq!((errors.total, errors.file), (500_004, None));
     scene.keeper.leave().await;
 }
