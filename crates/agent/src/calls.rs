@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::{CallId, call};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
@@ -17,9 +17,11 @@ use crate::agent::blocking;
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
+use crate::hooks::{self, Heard};
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
+use crate::work::words;
 use crate::{Event, Result};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
@@ -36,7 +38,7 @@ impl Drive<'_> {
     /// down by the next commit.
     pub(crate) async fn run_calls(&mut self) -> std::result::Result<(), Halt> {
         while !self.flying.is_empty() {
-            let group = self.next_group();
+            let group = self.before_calls(self.next_group()).await?;
             let steps: Vec<Step> =
                 group.iter().map(|pending| pending.step(self.work, &self.guard)).collect();
             let mut running = Vec::new();
@@ -94,10 +96,12 @@ impl Drive<'_> {
     /// Writes down that calls are about to have their effect. With a new message the next question
     /// is reserved too, so that it can be asked the moment the results are there.
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
-        let starting: Vec<(CallId, Option<String>)> = running
+        let starting: Vec<(CallId, Option<String>, Option<String>)> = running
             .iter()
             .filter(|(_, step)| matches!(step, Step::Run))
-            .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
+            .map(|(pending, _)| {
+                (pending.id, pending.plan.as_ref().map(Value::to_string), pending.changed_input())
+            })
             .collect();
         if !starting.is_empty() {
             let agent = self.work.agent.clone();
@@ -107,8 +111,11 @@ impl Drive<'_> {
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
             let (now, reserved) = self.commit_with(|tx, correction| {
-                for (id, plan) in &starting {
+                for (id, plan, input) in &starting {
                     call::start(tx, place.0, *id, plan.as_deref())?;
+                    if let Some(input) = input {
+                        call::change(tx, place.0, *id, input)?;
+                    }
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {
@@ -146,22 +153,39 @@ impl Drive<'_> {
             .into_iter()
             .map(|(pending, step)| {
                 let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+                let hooks = self.work.agent.parts.settings.hooks.clone();
+                let cancel = self.cancel;
                 async move {
-                    let landed = match step {
+                    let mut landed = match step {
                         Step::Settle => settle(&pending, &workplace, &session).await,
                         _ => Landed::Done(fly(&pending, &workplace, &session).await),
                     };
-                    (pending, landed)
+                    let heard = match &mut landed {
+                        Landed::Done(outcome) => {
+                            let place = (session.as_str(), &*workplace);
+                            hooks::after_call(&hooks, &pending, outcome, place, cancel).await
+                        }
+                        _ => Heard::default(),
+                    };
+                    (pending, landed, heard)
                 }
             })
             .collect();
         loop {
             let landed = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                () = self.cancel.cancelled() => {
+                    // What has its outcome and waits for hooks only is done.
+                    while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
+                        if let Landed::Done(outcome) = landed {
+                            self.finish(&pending, outcome)?;
+                        }
+                    }
+                    return Err(Halt::Cancelled);
+                }
                 landed = timeout_at(self.deadline, flights.next()) => landed,
             };
-            let (pending, landed) = match landed {
+            let (pending, landed, heard) = match landed {
                 Ok(Some(landed)) => landed,
                 Ok(None) => return Ok(()),
                 Err(_) => {
@@ -170,9 +194,13 @@ impl Drive<'_> {
                     return Ok(());
                 }
             };
+            hooks::tell(self.observer, heard.notices);
             match landed {
                 Landed::Done(outcome) => {
                     self.finish(&pending, outcome)?;
+                    if let Some(reason) = heard.halt {
+                        return Err(Halt::Stopped(reason));
+                    }
                     // The last one is written down together with what comes next.
                     if !flights.is_empty() {
                         self.commit(|_| Ok(()))?;
@@ -195,6 +223,7 @@ impl Drive<'_> {
 
     /// Takes in the outcome of a call.
     fn finish(&mut self, pending: &Pending, mut outcome: Outcome) -> std::result::Result<(), Halt> {
+        outcome.pieces.extend(pending.hook_words());
         let print = fingerprint(&outcome);
         let thresholds = pending.thresholds(&self.work.agent.parts.settings);
         let verdict =
@@ -315,6 +344,14 @@ impl Drive<'_> {
         }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
+            self.unended = match &entry.body {
+                Body::Assistant { parts, .. }
+                    if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>
+                {
+                    Some(words(parts))
+                }
+                _ => None,
+            };
             match entry.body {
                 Body::Assistant { parts, .. } => {
                     asked.extend(parts.into_iter().filter_map(|part| match part {
@@ -332,6 +369,7 @@ impl Drive<'_> {
                     let print = Some(fingerprint.as_str()).filter(|print| !print.is_empty());
                     self.guard.after(&call.name, &call.arguments, print, thresholds);
                 }
+                Body::Notice { text } if hooks::sends_on(&text) => self.stops += 1,
                 _ => {}
             }
         }

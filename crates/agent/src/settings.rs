@@ -9,6 +9,7 @@ use mainstay_llm::{Candidate, Effort};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -38,6 +39,10 @@ pub struct Settings {
     pub pass_environment: Vec<String>,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
 }
 
 /// What may be spent, at most.
@@ -98,6 +103,8 @@ impl Default for Settings {
             environment: Vec::new(),
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
+            hooks: Arc::default(),
+            yes: false,
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Open {
     pub plan: Option<String>,
     /// When it was started, in milliseconds since 1970.
     pub started_at: Option<i64>,
+    /// The arguments that it was started with, where they are others than the model's.
+    pub input: Option<String>,
 }
 
 /// How far a call is.
@@ -72,6 +74,15 @@ pub fn start(
     Ok(())
 }
 
+/// Writes down that a call is started with other arguments than the model's.
+pub fn change(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, input: &str) -> Result<()> {
+    tx.execute(
+        "UPDATE calls SET input = ?3 WHERE session = ?1 AND id = ?2",
+        params![session, id, &*storable(input)],
+    )?;
+    Ok(())
+}
+
 /// Writes down that the outcome of a call is the entry `seq`. Answers false when it had one.
 pub fn finish(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, seq: i64) -> Result<bool> {
     let changed = tx.execute(
@@ -86,19 +97,20 @@ pub fn finish(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, seq: i64) ->
 /// stands in the entries.
 pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
     let rows = tx.query(
-        "SELECT id, turn, seq, position, state, plan, started_at FROM calls
+        "SELECT id, turn, seq, position, state, plan, started_at, input FROM calls
          WHERE session = ?1 AND state <> 'done' ORDER BY seq, position",
         params![session],
         |row| {
             let (seq, position): (i64, i64) = (row.get(2)?, row.get(3)?);
             let (state, plan, started_at) = (row.get(4)?, row.get(5)?, row.get(6)?);
-            Ok((row.get(0)?, row.get(1)?, seq, position, state, plan, started_at))
+            let input: Option<String> = row.get(7)?;
+            Ok((row.get(0)?, row.get(1)?, seq, position, state, plan, started_at, input))
         },
     )?;
     let mut open = Vec::with_capacity(rows.len());
     // An entry may ask for a thousand calls, and is read once.
     let mut asked: (i64, Vec<Call>) = (0, Vec::new());
-    for (id, turn, seq, position, state, plan, started_at) in rows {
+    for (id, turn, seq, position, state, plan, started_at, input) in rows {
         if asked.0 != seq {
             asked = (seq, calls_of(entry::get(tx, session, seq)?));
         }
@@ -107,7 +119,7 @@ pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
             what: format!("call {id}"),
             detail: format!("entry {seq} of session {session} does not ask for it"),
         })?;
-        open.push(Open { id, turn, seq, call, state, plan, started_at });
+        open.push(Open { id, turn, seq, call, state, plan, started_at, input });
     }
     Ok(open)
 }

@@ -68,7 +68,10 @@ impl Telling {
                     say(&format!("({}; go on: {next})", spent(ended)));
                 }
             }
-            Ending::Over(Outcome::Cancelled, _) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, Some(reason)) => {
+                say(&format!("stopped; what was done is recorded: {}", reason.trim()));
+            }
             Ending::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
                 say(&format!("error: {}", reason.trim()));
@@ -132,7 +135,7 @@ impl Telling {
 
 /// What lets a parked turn go on.
 fn way_on(reason: &str, resume: &str) -> String {
-    if reason.contains("the policy asks") {
+    if reason.contains("asks a person first") {
         format!("Allow it, and everything else of this turn, with `{resume} --yes`.")
     } else if reason.contains("budget") {
         format!("Give the turn more with `{resume} --budget USD`.")

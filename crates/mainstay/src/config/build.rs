@@ -40,6 +40,8 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        hooks: config.hooks.clone(),
+        yes: over.yes,
         ..Settings::default()
     };
     if let Some(effort) = &file.effort {

@@ -22,6 +22,8 @@ pub(super) struct File {
     pub(super) keeper: Keeper,
     pub(super) limits: Limits,
     pub(super) shell: Shell,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -163,6 +165,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "keeper",
             "limits",
             "shell",
+            "hooks",
         ],
     ),
     (

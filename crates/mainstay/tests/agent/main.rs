@@ -6,6 +6,8 @@ mod background;
 mod cancelling;
 mod demo;
 mod faults;
+mod hooks;
+mod hooks_gone_bad;
 mod inputs;
 mod killed;
 mod odd;
