@@ -22,7 +22,7 @@ use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
 use crate::work::words;
-use crate::{Event, Result};
+use crate::{Event, Result, redaction};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -260,7 +260,8 @@ impl Drive<'_> {
     }
 
     /// Takes in what the model will read of a call.
-    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) -> Result<()> {
+    fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
+        redaction::outcome(&self.work.agent.parts.settings.redactor, &mut outcome);
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;
         }

@@ -20,6 +20,7 @@ mod pending;
 pub mod policy;
 mod processes;
 mod prompt;
+mod redaction;
 mod settings;
 mod turn;
 mod work;

@@ -148,6 +148,15 @@ impl Pending {
         }
         let session = work.id.to_string();
         let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+        if let Action::Write(_) | Action::Execute(_) = action
+            && let Some(mark) = settings.redactor.mark_in(&self.call.arguments)
+        {
+            return Step::Refuse(Outcome::failed(format!(
+                "Not done: {mark} stands for a secret that you are not shown, and would be written \
+                 in its place. Leave those words as they are (edit_file changes only others), or \
+                 ask the user to do it."
+            )));
+        }
         let permission = self.hooked.as_ref().and_then(|hooked| hooked.permission.as_ref());
         match settings.policy.decide(&action, &work.workplace.workspace) {
             Decision::Allow => match permission {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -43,6 +44,8 @@ pub struct Settings {
     pub hooks: Arc<Hooks>,
     /// Whether a question that a hook raises is answered with yes.
     pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -105,6 +108,7 @@ impl Default for Settings {
             forbidden: Vec::new(),
             hooks: Arc::default(),
             yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::guard::LoopGuard;
 use crate::known::Known;
 use crate::pending::Pending;
 use crate::work::{Work, words};
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, budget, processes, redaction};
 
 /// A turn being worked on.
 pub(crate) struct Drive<'a> {
@@ -420,7 +420,8 @@ impl<'a> Drive<'a> {
     async fn halt(&mut self, halt: Halt) -> Result<Ending> {
         match halt {
             Halt::Broken(error) => Err(error),
-            Halt::Parked { reason, resume_at } => {
+            Halt::Parked { mut reason, resume_at } => {
+                self.work.agent.parts.settings.redactor.string(&mut reason);
                 let turn = self.turn.id;
                 let (agent, place, next) =
                     (self.work.agent.clone(), self.place(), self.next.take());
@@ -450,7 +451,10 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn end(&mut self, how: How, reason: Option<String>) -> Result<Ending> {
+    fn end(&mut self, how: How, mut reason: Option<String>) -> Result<Ending> {
+        if let Some(reason) = &mut reason {
+            self.work.agent.parts.settings.redactor.string(reason);
+        }
         let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
         let account = self.account.clone();
         let body = Body::End { outcome: how, reason: reason.clone() };
@@ -484,15 +488,16 @@ impl<'a> Drive<'a> {
 
     pub(crate) fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {
         let (session, turn) = self.place();
+        let mut bodies = bodies.to_vec();
+        let redactor = &self.work.agent.parts.settings.redactor;
+        bodies.iter_mut().for_each(|body| redaction::body(redactor, body));
         self.commit(|tx| {
-            for body in bodies {
+            for body in &bodies {
                 entry::append(tx, session, turn, body)?;
             }
             Ok(())
         })?;
-        for body in bodies {
-            self.work.take_in(body);
-        }
+        bodies.iter().for_each(|body| self.work.take_in(body));
         Ok(())
     }
 }

@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, blocking};
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::redaction::Curtain;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, hooks, processes};
+use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -117,6 +118,20 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended> {
+        let redactor = self.agent.parts.settings.redactor.clone();
+        let input = redaction::input(&redactor, input);
+        let mut curtain = Curtain::new(&redactor);
+        let ended = self.do_turn(&input, &mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_turn(
+        &mut self,
+        input: &Input,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
             let notices = self.consult(Some(input), cancel).await?;
@@ -148,6 +163,17 @@ impl Work {
     /// Goes on with the last turn, if it is not over. One that failed is tried again; one that was
     /// answered is told again.
     pub async fn resume(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Ended>> {
+        let mut curtain = Curtain::new(&self.agent.parts.settings.redactor);
+        let ended = self.do_resume(&mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_resume(
         &mut self,
         observer: Observer<'_>,
         cancel: &CancellationToken,

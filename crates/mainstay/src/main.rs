@@ -14,6 +14,7 @@ mod exit;
 mod interrupt;
 mod output;
 mod progress;
+mod redaction;
 mod settings;
 mod telling;
 mod wording;

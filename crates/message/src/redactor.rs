@@ -66,6 +66,11 @@ impl Redactor {
         self.known.read().unwrap_or_else(PoisonError::into_inner).secrets.clone()
     }
 
+    /// How many are known.
+    pub fn count(&self) -> usize {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).secrets.len()
+    }
+
     fn needles(&self) -> Option<Arc<Needles>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).needles.clone()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mainstay_journal::entry::Body;
-use mainstay_message::Content;
+use mainstay_message::{Content, Redactor};
 use mainstay_tools::{Outcome, Piece, Workplace};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -65,13 +65,15 @@ impl Work {
                 heard = fire(&hooks, &payload, &session, &workplace) => heard,
             };
             notices.extend(heard.notices);
-            self.context
-                .extend(heard.context.into_iter().map(|words| format!("a hook adds: {words}")));
+            let redactor = &self.agent.parts.settings.redactor;
+            self.context.extend(
+                heard.context.iter().map(|words| format!("a hook adds: {}", redactor.text(words))),
+            );
             if let Some(reason) = heard.halt.or(heard.block)
                 && input.is_some()
             {
                 self.context.clear();
-                return Err(Error::Blocked(reason));
+                return Err(Error::Blocked(redactor.text(&reason).into_owned()));
             }
         }
         Ok(notices)
@@ -118,7 +120,7 @@ impl Drive<'_> {
             let Some(heard) = heard.as_mut() else { continue };
             tell(self.observer, std::mem::take(&mut heard.notices));
             stopped = stopped.or(heard.halt.take());
-            pending.take_hooks(heard, &workplace);
+            pending.take_hooks(heard, &self.work.agent.parts.settings.redactor, &workplace);
             if let Some(flying) = self.flying.iter_mut().find(|other| other.id == pending.id) {
                 *flying = pending.clone();
             }
@@ -222,7 +224,7 @@ fn called<'a>(pending: &'a Pending, arguments: &'a Value, workplace: &'a Workpla
 
 impl Pending {
     /// Takes in what the hooks before it said.
-    fn take_hooks(&mut self, heard: &mut Heard, workplace: &Workplace) {
+    fn take_hooks(&mut self, heard: &mut Heard, redactor: &Redactor, workplace: &Workplace) {
         let mut hooked = Hooked {
             refused: heard.block.take(),
             permission: heard.permission.take(),
@@ -232,7 +234,10 @@ impl Pending {
         if let (Some(input), Ok(arguments)) = (heard.input.take(), &self.arguments) {
             let told = names::outward(&self.call.name, arguments, &workplace.workspace);
             if input != told {
-                self.arguments = Ok(names::inward(&self.call.name, &input));
+                let mut arguments = names::inward(&self.call.name, &input);
+                // What runs is what is recorded.
+                redactor.value(&mut arguments);
+                self.arguments = Ok(arguments);
                 hooked.changed = true;
             }
         }

@@ -12,6 +12,7 @@ mod inputs;
 mod killed;
 mod odd;
 mod postgres;
+mod redaction;
 mod sharing;
 mod tools_in_turns;
 mod turns;

@@ -1,7 +1,6 @@
 //! What is looked for: each secret in plain and in its encodings.
 
-use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine as _;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::MARK;
@@ -42,10 +41,13 @@ impl Needles {
             begins[usize::from(pattern[0])] = true;
         }
         let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
-        let builder =
-            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        // The kind that is built at once and small: texts are short, and a program may be too.
+        let built = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&patterns);
         // It fails for gigabytes of patterns; keys are read up to 64 KiB.
-        let automaton = builder.ok()?;
+        let automaton = built.ok()?;
         Some(Self { automaton, patterns, marks, begins, longest })
     }
 

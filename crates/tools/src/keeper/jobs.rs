@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use mainstay_message::Redactor;
+use mainstay_message::redactor::Origin;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
@@ -52,6 +54,8 @@ pub(super) struct Jobs {
     strays: Option<(Duration, Duration)>,
     /// How long the log may become.
     long_log: u64,
+    /// Knows what no output is to hold.
+    redactor: Redactor,
 }
 
 /// A job of which nothing runs. How it ended is in the log.
@@ -85,11 +89,17 @@ impl Jobs {
             children: false,
             strays: None,
             long_log: retention::LONG_LOG,
+            redactor: Redactor::default(),
         }
     }
 
     pub(super) fn spool(&self) -> &Spool {
         &self.spool
+    }
+
+    /// Keeps secrets out of all outputs from now on.
+    pub(super) fn keep_secret(&self, secrets: Vec<(String, String)>) {
+        self.redactor.add_all(secrets, Origin::Configured);
     }
 
     /// Whether nothing runs that anybody asked for.
@@ -116,9 +126,12 @@ impl Jobs {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
-        let output = Output::new(self.spool.output_path(&job.key), cap);
+        let path = self.spool.output_path(&job.key);
+        let outputs = (Output::new(path, cap), Output::in_memory());
+        let outputs =
+            (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(&self.name, job, output, brand, now) {
+        let live = match Live::start(&self.name, job, outputs, brand, now) {
             Ok(live) => live,
             Err(reason) => {
                 self.bury(job, 0, Ended::failed(reason), Vec::new());
@@ -198,9 +211,13 @@ impl Jobs {
     }
 
     /// Output of a job from an offset on.
-    pub(super) fn read(&self, key: &str, offset: u64, limit: u64) -> Says {
-        let part = match self.live.get(key) {
-            Some(live) => Some(live.output.read(offset, limit)),
+    pub(super) fn read(&mut self, key: &str, offset: u64, limit: u64) -> Says {
+        let part = match self.live.get_mut(key) {
+            Some(live) => {
+                // Whoever reads may wait for the very last letter, of a question for one.
+                live.output.settle();
+                Some(live.output.read(offset, limit))
+            }
             None => self.past_end(key).map(|ended| output::read(&ended.output, offset, limit)),
         };
         part.map_or(Says::UnknownKey, Says::Output)

@@ -58,7 +58,7 @@ impl Live {
     pub(super) fn start(
         keeper: &str,
         job: &Job,
-        output: Output,
+        (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
@@ -81,7 +81,7 @@ impl Live {
             wrote: now,
             pipe: Some(pipe),
             output,
-            errors: errors.map(|pipe| (Some(pipe), Output::in_memory())),
+            errors: errors.map(|pipe| (Some(pipe), complaints)),
             input,
             exit: None,
             told: None,
@@ -94,7 +94,11 @@ impl Live {
     }
 
     /// What it wrote, and what to standard error where that is told apart.
-    pub(super) fn shown(&self) -> (Shown, Option<Box<Shown>>) {
+    pub(super) fn shown(&mut self) -> (Shown, Option<Box<Shown>>) {
+        self.output.settle();
+        if let Some((_, errors)) = &mut self.errors {
+            errors.settle();
+        }
         let errors = self.errors.as_ref().map(|(_, errors)| Box::new(errors.shown()));
         (self.output.shown(), errors)
     }

@@ -45,6 +45,8 @@ pub(super) enum Asks {
     Stop { key: String },
     /// Kills all jobs of a session. The answer comes when they are gone.
     StopSession { session: String },
+    /// Secrets, by names that may be shown, that no output is to hold. Nobody waits for the answer.
+    Secrets { secrets: Vec<(String, String)> },
     /// The jobs of a session.
     List { session: String },
     /// Kills the jobs of all sessions of this connection. The answer comes when they are gone.

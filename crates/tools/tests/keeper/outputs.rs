@@ -1,5 +1,7 @@
 //! What a job writes arrives, and what is written to it.
 
+use mainstay_message::Redactor;
+use mainstay_message::redactor::Origin;
 use mainstay_tools::keeper::{How, Job, Streams};
 
 use crate::scene::{Scene, in_time, job};
@@ -108,5 +110,41 @@ async fn the_two_outputs_are_told_apart_where_that_was_asked_for() {
     let errors = ended.errors.unwrap();
     assert!(errors.text().starts_with("err\ncomplaint\n"));
     assert_eq!((errors.total, errors.file), (500_004, None));
+    scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn no_secret_is_in_an_output_nor_on_the_disk() {
+    let scene = Scene::new();
+    let redactor = Redactor::default();
+    scene.keeper.redact(&redactor);
+    let keeper = scene.keeper.name().await.unwrap();
+    // It is learnt while the keeper runs.
+    redactor.add("MY_KEY", "sk-test-0123456789abcdefXYZ", Origin::Configured);
+    let halves = "printf sk-test-01234567; sleep 0.05; echo 89abcdefXYZ; printf 'Go on? [y/s';";
+    let many = "for n in $(seq 3000); do echo $n sk-test-0123456789abcdefXYZ; done";
+    for (key, command) in [("short", halves.to_owned()), ("long", format!("{halves} {many}"))] {
+        let apart =
+            Job { streams: Streams::Apart, ..job(key, &format!("{command}; ({command}) >&2")) };
+        let ended = in_time(scene.keeper.run(&keeper, &apart)).await.unwrap();
+        for shown in [&ended.output, &ended.errors.unwrap()] {
+            let text = String::from_utf8(shown.whole()).unwrap();
+            assert!(text.starts_with("[redacted: MY_KEY]\nGo on? [y/s"), "{text}");
+            assert!(!text.contains("sk-test"), "{text}");
+        }
+    }
+    let question = "printf 'Go on? [y/s'; read answer; echo $answer";
+    let asking = Job { input: true, background: true, ..job("asks", question) };
+    scene.keeper.start(&keeper, &asking).await.unwrap();
+    let mut heard = Vec::new();
+    while heard.is_empty() {
+        heard = in_time(scene.keeper.read("asks", 0, 100)).await.unwrap().1;
+    }
+    assert_eq!(heard, b"Go on? [y/s", "the end of a question waits for nothing");
+    for entry in std::fs::read_dir(scene.spool().join(&keeper)).unwrap().flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("sk-test-01234"), "{}", entry.path().display());
+    }
     scene.keeper.leave().await;
 }
