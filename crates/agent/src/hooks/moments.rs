@@ -97,6 +97,8 @@ impl Drive<'_> {
         if !hooks.any(Moment::PreToolUse) {
             return Ok(group);
         }
+        // A message that was paid for is durable before anything slow.
+        self.commit(|_| Ok(()))?;
         let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
         let asked = group.iter().map(|pending| {
             // One that was started had its hooks; one that does not run needs none.

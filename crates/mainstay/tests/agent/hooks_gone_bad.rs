@@ -58,7 +58,7 @@ enum Told {
     Maybe,
 }
 
-fn hooks(mark: &str, timeout: Value) -> Value {
+fn hooks(mark: &str, timeout: u64) -> Value {
     let commands: Vec<Value> = BAD
         .iter()
         .map(|(line, _)| {
@@ -79,7 +79,7 @@ fn slow_twenty_bad_hooks_at_once_cost_their_time_and_a_notice_each() {
     let mark = format!("987{}.5", std::process::id());
     let moments = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"];
     let all: serde_json::Map<String, Value> =
-        moments.iter().map(|moment| ((*moment).to_owned(), hooks(&mark, LIMIT.into()))).collect();
+        moments.iter().map(|moment| ((*moment).to_owned(), hooks(&mark, LIMIT))).collect();
     write_hooks(&world, &Value::Object(all));
     let begun = Instant::now();
     let told = world.run(&["run", "--json", "go"]).ended_with(0);
@@ -112,7 +112,7 @@ fn slow_twenty_bad_hooks_at_once_cost_their_time_and_a_notice_each() {
 fn bad_hooks_are_gone_when_the_agent_is_killed() {
     let world = World::new(|_: &Asked| Reply::text("done"));
     let mark = format!("986{}.5", std::process::id());
-    write_hooks(&world, &json!({ "UserPromptSubmit": hooks(&mark, 60.into()) }));
+    write_hooks(&world, &json!({ "UserPromptSubmit": hooks(&mark, 60) }));
     let mut command = world.command(&["run", "go"]);
     let mut running = world.started(command.env("MAINSTAY_KEEPER_GRACE", "0.2"));
     wait_for("the hooks", Duration::from_secs(20), || sleeping(&mark).len() > 30);

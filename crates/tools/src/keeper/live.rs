@@ -1,9 +1,7 @@
 //! One running job: its process, its pipes, its limits.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -11,10 +9,11 @@ use rustix::process::WaitStatus;
 
 use super::ending::{Ended, How, Shown, Why};
 use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job, Program, Streams};
+use super::job::{BACKSTOP, Job, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
+use super::spawn::{Start, spawn};
 use super::{JOB_MARK, KEEPER_MARK};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
@@ -23,6 +22,10 @@ pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
 pub(super) const PIECE: usize = 64 << 10;
 const PIECES: usize = 16;
 
+/// So long nobody looks at a job's output: most have ended by then, and one look is enough. The pipe
+/// holds what comes meanwhile.
+const YOUNG: Duration = Duration::from_millis(3);
+
 /// A job of which something runs.
 pub(super) struct Live {
     pub(super) job: Job,
@@ -30,6 +33,7 @@ pub(super) struct Live {
     pub(super) brand: Option<u64>,
     pub(super) started: Duration,
     wrote: Duration,
+    young: bool,
     pub(super) pipe: Option<OwnedFd>,
     pub(super) output: Output,
     /// Standard error, where it is read by itself. It is bounded by what is shown of it.
@@ -54,16 +58,18 @@ pub(super) enum Direction {
 }
 
 impl Live {
-    /// Starts a job; the error says why it cannot be.
+    /// Starts a job, which reads from `nothing` unless it has an input; the error says why it cannot
+    /// be.
     pub(super) fn start(
         keeper: &str,
         job: &Job,
+        nothing: &OwnedFd,
         (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
-        let Spawned { root, pipe, errors, input } =
-            spawn(keeper, job).map_err(|error| reason(job, &error))?;
+        let Started { root, pipe, errors, input } =
+            start(keeper, job, nothing).map_err(|error| reason(job, &error))?;
         let mut live = Self {
             job: Job {
                 key: job.key.clone(),
@@ -79,6 +85,7 @@ impl Live {
             brand,
             started: now,
             wrote: now,
+            young: true,
             pipe: Some(pipe),
             output,
             errors: errors.map(|pipe| (Some(pipe), complaints)),
@@ -101,12 +108,6 @@ impl Live {
         }
         let errors = self.errors.as_ref().map(|(_, errors)| Box::new(errors.shown()));
         (self.output.shown(), errors)
-    }
-
-    /// The pipes that it writes to.
-    pub(super) fn pipes(&self) -> impl Iterator<Item = &OwnedFd> {
-        let errors = self.errors.as_ref().and_then(|(pipe, _)| pipe.as_ref());
-        self.pipe.iter().chain(errors)
     }
 
     pub(super) fn group(&self) -> i32 {
@@ -146,10 +147,21 @@ impl Live {
         }
         let wall = self.wall().map(|wall| self.started + wall);
         let idle = self.job.limits.idle.map(|idle| self.wrote + idle);
-        wall.into_iter().chain(idle).min()
+        let look = self.young.then_some(self.started + YOUNG);
+        wall.into_iter().chain(idle).chain(look).min()
+    }
+
+    /// The outputs that are waited for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
+        let errors = self.errors.as_ref().and_then(|(pipe, _)| pipe.as_ref());
+        self.pipe.iter().chain(errors).filter(|_| !self.young)
     }
 
     pub(super) fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
+        self.young &= now < self.started + YOUNG;
+        if self.young {
+            return self.flush_input();
+        }
         let total = |live: &Self| {
             live.output.total() + live.errors.as_ref().map_or(0, |(_, errors)| errors.total())
         };
@@ -206,7 +218,7 @@ fn reason(job: &Job, error: &io::Error) -> String {
 }
 
 /// A process that was started, and our ends of its pipes.
-struct Spawned {
+struct Started {
     root: i32,
     pipe: OwnedFd,
     errors: Option<OwnedFd>,
@@ -221,57 +233,39 @@ fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Starts the process of a job.
-#[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
-fn spawn(keeper: &str, job: &Job) -> io::Result<Spawned> {
+fn start(keeper: &str, job: &Job, nothing: &OwnedFd) -> io::Result<Started> {
     use rustix::pipe::{PipeFlags, pipe_with};
-    let (output, end) = pipe_from()?;
-    let mut command = match &job.program {
-        Program::Line(line) => {
-            let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(line);
-            command
-        }
-        Program::Arguments(arguments) => {
-            let (program, rest) = arguments
-                .split_first()
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program given"))?;
-            let mut command = Command::new(program);
-            command.args(rest);
-            command
-        }
-    };
-    // No hook before the exec: it would cost the fast way to spawn.
-    command
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
-        .env(KEEPER_MARK, keeper)
-        .env(JOB_MARK, &job.key)
-        .current_dir(&job.directory)
-        .process_group(0);
+    let (pipe, end) = pipe_from()?;
     let errors = match job.streams {
-        Streams::Together => {
-            command.stdout(end.try_clone()?).stderr(end);
-            None
-        }
-        Streams::Apart => {
-            let (errors, errors_end) = pipe_from()?;
-            command.stdout(end).stderr(errors_end);
-            Some(errors)
-        }
+        Streams::Together => None,
+        Streams::Apart => Some(pipe_from()?),
     };
     let input = if job.input || job.given.is_some() {
         let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&input, true)?;
-        command.stdin(end);
-        Some(match &job.given {
+        let input = match &job.given {
             Some(bytes) => Input::given(input, bytes.clone()),
             None => Input::new(input),
-        })
+        };
+        Some((end, input))
     } else {
-        command.stdin(Stdio::null());
         None
     };
-    let child = command.spawn()?;
-    let root = i32::try_from(child.id()).unwrap_or(0);
-    Ok(Spawned { root, pipe: output, errors, input })
+    let own = job.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let environment: Vec<(&str, &str)> =
+        own.chain([(KEEPER_MARK, keeper), (JOB_MARK, &job.key)]).collect();
+    let root = spawn(&Start {
+        program: &job.program,
+        directory: &job.directory,
+        environment: &environment,
+        input: input.as_ref().map_or(nothing.as_fd(), |(end, _)| end.as_fd()),
+        output: end.as_fd(),
+        errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
+    })?;
+    Ok(Started {
+        root,
+        pipe,
+        errors: errors.map(|(errors, _)| errors),
+        input: input.map(|(_, input)| input),
+    })
 }

@@ -121,9 +121,9 @@ async fn no_secret_is_in_an_output_nor_on_the_disk() {
     let keeper = scene.keeper.name().await.unwrap();
     // It is learnt while the keeper runs.
     redactor.add("MY_KEY", "sk-test-0123456789abcdefXYZ", Origin::Configured);
-    let halves = "printf sk-test-01234567; sleep 0.05; echo 89abcdefXYZ; printf 'Go on? [y/s';";
+    let halves = "printf sk-test-01234567; sleep 0.05; echo 89abcdefXYZ; printf 'Go on? [y/s'";
     let many = "for n in $(seq 3000); do echo $n sk-test-0123456789abcdefXYZ; done";
-    for (key, command) in [("short", halves.to_owned()), ("long", format!("{halves} {many}"))] {
+    for (key, command) in [("short", halves.to_owned()), ("long", format!("{halves}; {many}"))] {
         let apart =
             Job { streams: Streams::Apart, ..job(key, &format!("{command}; ({command}) >&2")) };
         let ended = in_time(scene.keeper.run(&keeper, &apart)).await.unwrap();
