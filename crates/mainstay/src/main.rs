@@ -13,6 +13,7 @@ mod error;
 mod exit;
 mod interrupt;
 mod output;
+mod person;
 mod progress;
 mod redaction;
 mod settings;
