@@ -114,10 +114,10 @@ impl Policy {
             Action::Read => self.simply(Class::Read, None),
             Action::Write(path) => {
                 let class = match place::locate(path, workspace) {
-                    Place::Inside | Place::Root | Place::Temporary => Class::Write,
+                    Place::Inside | Place::Root => Class::Write,
                     // What git keeps there is run by git.
                     Place::Git => Class::Execute,
-                    Place::Outside => Class::WriteOutside,
+                    Place::Temporary | Place::Outside => Class::WriteOutside,
                 };
                 // Most writes are allowed and remember nothing.
                 match self.of(class) {
