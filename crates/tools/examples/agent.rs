@@ -47,6 +47,7 @@ fn job(key: &str, command: &str) -> Job {
         limits: Limits::default(),
         input: false,
         background: false,
+        sandbox: None,
     }
 }
 

@@ -19,6 +19,7 @@ use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
 use super::output::{self, CAP, Output};
 use super::protocol::{Says, Standing};
 use super::spool::{Line, Place, Spool};
+use crate::sandbox::Chambers;
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
 /// that it left them.
@@ -44,6 +45,8 @@ pub(super) struct Jobs {
     claims: Claims,
     /// Absent only where other threads start processes too, which would be branded with ours.
     brands: Option<Brands>,
+    /// Where jobs with a sandbox are started.
+    chambers: Chambers,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
@@ -75,6 +78,7 @@ impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> Self {
         Self {
             brands: Some(Brands::new(&name)),
+            chambers: Chambers::default(),
             name,
             spool,
             live: BTreeMap::new(),
@@ -118,7 +122,7 @@ impl Jobs {
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(&self.name, job, output, brand, now) {
+        let live = match Live::start(&self.name, job, &mut self.chambers, output, brand, now) {
             Ok(live) => live,
             Err(reason) => {
                 self.bury(job, 0, Ended::failed(reason), Vec::new());
@@ -494,6 +498,7 @@ mod tests {
             limits: Limits { wall: Some(10 * BACKSTOP), idle: None, output: None },
             input: false,
             background,
+            sandbox: None,
         };
         jobs.start(&job, START).unwrap();
         jobs.await_end(key, (1, 1));

@@ -16,6 +16,7 @@ use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
 use super::{JOB_MARK, KEEPER_MARK};
+use crate::sandbox::Chambers;
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
 pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
@@ -56,11 +57,13 @@ impl Live {
     pub(super) fn start(
         keeper: &str,
         job: &Job,
+        chambers: &mut Chambers,
         output: Output,
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
-        let (root, pipe, input) = spawn(keeper, job).map_err(|error| reason(job, &error))?;
+        let (root, pipe, input) =
+            spawn(keeper, job, chambers).map_err(|error| reason(job, &error))?;
         Ok(Self {
             job: Job {
                 key: job.key.clone(),
@@ -69,6 +72,7 @@ impl Live {
                 directory: job.directory.clone(),
                 // Not needed any more, and long.
                 environment: Vec::new(),
+                sandbox: None,
                 ..*job
             },
             root,
@@ -174,7 +178,11 @@ fn reason(job: &Job, error: &io::Error) -> String {
 
 /// Starts the process of a job: its number, its output, its input.
 #[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
-fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
+fn spawn(
+    keeper: &str,
+    job: &Job,
+    chambers: &mut Chambers,
+) -> io::Result<(i32, OwnedFd, Option<Input>)> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&output, true)?;
@@ -212,6 +220,9 @@ fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
         command.stdin(Stdio::null());
         None
     };
-    let child = command.spawn()?;
+    let child = match &job.sandbox {
+        Some(sandbox) => chambers.spawn(sandbox, command)?,
+        None => command.spawn()?,
+    };
     Ok((i32::try_from(child.id()).unwrap_or(0), output, input))
 }

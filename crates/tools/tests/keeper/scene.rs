@@ -56,6 +56,7 @@ pub(crate) fn job(key: &str, command: &str) -> Job {
         limits: Limits::default(),
         input: false,
         background: false,
+        sandbox: None,
     }
 }
 

@@ -89,6 +89,7 @@ mod tests {
                 limits: Limits::default(),
                 input: false,
                 background: false,
+                sandbox: None,
             };
             let output = Shown { head: vec![7; 12 << 10], total: 12 << 10, ..Shown::default() };
             let ended = Ended {
