@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_tools::sandbox::Wishes;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -38,6 +39,8 @@ pub struct Settings {
     pub pass_environment: Vec<String>,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// What commands and file tools are confined to.
+    pub sandbox: Wishes,
 }
 
 /// What may be spent, at most.
@@ -98,6 +101,7 @@ impl Default for Settings {
             environment: Vec::new(),
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
+            sandbox: Wishes::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod build;
 mod keys;
+mod sandbox;
 mod shape;
 
 use std::path::{Path, PathBuf};

@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Overrides, agent_settings};
+use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
@@ -58,6 +59,9 @@ pub(crate) fn agent(
         grace: config.keeper_grace()?,
     };
     let agent_settings = agent_settings(&config, &over)?;
+    if let Some(words) = confinement::shortcoming(&agent_settings) {
+        context.output.warning(words);
+    }
     Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
 }
 

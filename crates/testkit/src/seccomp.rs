@@ -29,18 +29,13 @@ pub fn answer(command: &mut Command, calls: &[libc::c_long], error: i32) {
     let error = u32::try_from(error).unwrap();
     filter.push(step(RETURN, libc::SECCOMP_RET_ERRNO | error, 0, 0));
     let install = move || {
-        let program = libc::sock_fprog {
-            len: filter.len() as u16,
-            filter: filter.as_ptr().cast_mut(),
-        };
+        let program =
+            libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
         // SAFETY: the program is whole, and the kernel copies it.
         let installed = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(
-                    libc::PR_SET_SECCOMP,
-                    libc::SECCOMP_MODE_FILTER,
-                    &raw const program,
-                ) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0
         };
         if installed { Ok(()) } else { Err(io::Error::last_os_error()) }
     };

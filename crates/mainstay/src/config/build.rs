@@ -40,6 +40,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        sandbox: super::sandbox::wishes(config)?,
         ..Settings::default()
     };
     if let Some(effort) = &file.effort {

@@ -26,6 +26,11 @@ pub enum NetworkWay {
 }
 
 impl Support {
+    /// The version of landlock that the kernel has; 0 where it has none.
+    pub fn landlock_version() -> i32 {
+        Abi::of_kernel().0
+    }
+
     /// Tries it out, once a process.
     pub fn of_kernel() -> &'static Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();

@@ -1,0 +1,50 @@
+//! What is told of the sandbox: that there is none, or less of one than was asked for.
+
+use mainstay_agent::Settings;
+use mainstay_agent::policy::Decision;
+use mainstay_tools::sandbox::{Mode, Network, NetworkWay, Support};
+
+/// What a run says first where the kernel cannot hold commands to what the configuration says.
+pub(crate) fn shortcoming(settings: &Settings) -> Option<String> {
+    let required = match settings.sandbox.mode {
+        Mode::Off => return None,
+        Mode::On => false,
+        Mode::Require => true,
+    };
+    let closed =
+        settings.sandbox.network == Network::Closed || settings.policy.network == Decision::Deny;
+    // Whether the network can be closed is found out by trying, so only where it matters.
+    if Support::landlock_version() > 0 && !closed {
+        return None;
+    }
+    let support = Support::of_kernel();
+    if let Some(missing) = support.missing() {
+        return Some(match required {
+            false => format!(
+                "{missing}, so commands and file tools run without a sandbox; the policy still \
+                 decides what is done. `mainstay doctor` says more."
+            ),
+            true => format!(
+                "{missing}, and [sandbox] mode is \"require\": commands and file tools do not run."
+            ),
+        });
+    }
+    match support.network {
+        NetworkWay::Namespace => None,
+        NetworkWay::Tcp => Some(
+            "this kernel gives no network namespaces, so commands are kept from TCP and from \
+             nothing else of the network."
+                .to_owned(),
+        ),
+        NetworkWay::Open if required => Some(
+            "this kernel cannot keep commands from the network, and [sandbox] mode is \"require\": \
+             commands do not run."
+                .to_owned(),
+        ),
+        NetworkWay::Open => Some(
+            "this kernel cannot keep commands from the network, though the configuration asks for \
+             it."
+            .to_owned(),
+        ),
+    }
+}
