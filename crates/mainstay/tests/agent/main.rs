@@ -10,6 +10,7 @@ mod inputs;
 mod killed;
 mod odd;
 mod postgres;
+mod sandbox;
 mod sharing;
 mod tools_in_turns;
 mod turns;
