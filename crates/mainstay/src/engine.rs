@@ -59,7 +59,7 @@ pub(crate) fn agent(
         grace: config.keeper_grace()?,
     };
     let agent_settings = agent_settings(&config, &over)?;
-    if let Some(words) = confinement::shortcoming(&agent_settings) {
+    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
         context.output.warning(words);
     }
     Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))

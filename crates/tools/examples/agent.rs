@@ -117,10 +117,10 @@ fn escape(spool: &str, file: &str) -> ExitCode {
 async fn confined(arguments: &[String]) {
     let keeper = launch(&arguments[0], 1000);
     let name = keeper.name().await.unwrap();
-    let sandbox = serde_json::from_str(&arguments[1]).unwrap();
+    let sandbox: Sandbox = serde_json::from_str(&arguments[1]).unwrap();
     for (number, command) in arguments[2..].iter().enumerate() {
         let mut job = job(&number.to_string(), command);
-        job.sandbox = Some(Clone::clone(&sandbox));
+        job.sandbox = Some((&sandbox).into());
         let ended = keeper.run(&name, &job).await.unwrap();
         println!("{}{}", ended.output.text(), ended.how);
     }
@@ -145,7 +145,8 @@ async fn bench(way: &str, rounds: u32) {
         let mut job = job(&number.to_string(), "echo hello");
         if way == "confined" {
             let hide = vec!["/root/.ssh".into(), "/etc/shadow".into()];
-            job.sandbox = Some(Sandbox { write: vec!["/tmp".into()], hide, ..Sandbox::default() });
+            let write = vec!["/tmp".into()];
+            job.sandbox = Some((&Sandbox { write, hide, ..Sandbox::default() }).into());
         }
         assert_eq!(keeper.run(&name, &job).await.unwrap().output.text(), "hello\n");
     }

@@ -24,6 +24,7 @@ mod support;
 mod tests;
 mod usual;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,24 @@ pub struct Sandbox {
     pub network: Network,
     /// Whether nothing runs where the kernel cannot hold it to this.
     pub required: bool,
+}
+
+/// A sandbox as it travels to the keeper: a text, so that one that it knows is told at a glance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Specification(String);
+
+impl Specification {
+    fn read(&self) -> io::Result<Sandbox> {
+        Ok(serde_json::from_str(&self.0)?)
+    }
+}
+
+impl From<&Sandbox> for Specification {
+    fn from(sandbox: &Sandbox) -> Self {
+        // Paths that are no text cannot be written; one that is empty is refused by the keeper.
+        Self(serde_json::to_string(sandbox).unwrap_or_default())
+    }
 }
 
 /// Whether commands reach the network.
@@ -73,6 +92,11 @@ impl Sandbox {
             path.starts_with(place) && !self.hide.iter().any(|hidden| hidden.starts_with(place))
         };
         self.write.iter().any(open)
+    }
+
+    /// Whether secrets are in the workspace itself. Then commands make nothing new beside them.
+    pub fn is_divided(&self, workspace: &Path) -> bool {
+        self.hide.iter().any(|hidden| hidden.starts_with(workspace))
     }
 
     /// Why nothing runs in it here, where it is required and cannot be had.

@@ -154,7 +154,7 @@ pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
         limits: Limits::default(),
         input: false,
         background: false,
-        sandbox: call.workplace.confinement.sandbox().cloned(),
+        sandbox: call.workplace.confinement.specification(),
     }
 }
 

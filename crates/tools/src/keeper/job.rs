@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::Specification;
 
 /// No job in the foreground takes longer, whatever was asked for.
 pub const BACKSTOP: Duration = Duration::from_secs(30 * 60);
@@ -30,8 +30,8 @@ pub struct Job {
     /// Whether it goes on after the call that started it. It has no [`BACKSTOP`], and its end is
     /// announced.
     pub background: bool,
-    /// What it is confined to.
-    pub sandbox: Option<Sandbox>,
+    /// What it is confined to; nothing confines it without.
+    pub sandbox: Option<Specification>,
 }
 
 /// What runs.

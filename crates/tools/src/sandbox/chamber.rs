@@ -9,7 +9,7 @@ use std::thread;
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
-use super::{Network, Sandbox, Support, capabilities};
+use super::{Network, Sandbox, Specification, Support, capabilities};
 
 /// Few sandboxes are in use at once; the one that was used longest ago makes room.
 const MOST: usize = 16;
@@ -25,17 +25,17 @@ pub(crate) struct Chambers {
 
 impl Chambers {
     /// Starts a command inside a sandbox.
-    pub(crate) fn spawn(&mut self, sandbox: &Sandbox, command: Command) -> io::Result<Child> {
+    pub(crate) fn spawn(&mut self, wanted: &Specification, command: Command) -> io::Result<Child> {
         if Abi::of_kernel().0 == 0 {
-            return match sandbox.refusal(Support::of_kernel()) {
+            return match wanted.read()?.refusal(Support::of_kernel()) {
                 Some(words) => Err(io::Error::other(words)),
                 None => { command }.spawn(),
             };
         }
-        let place = self.open.iter().position(|chamber| chamber.sandbox == *sandbox);
+        let place = self.open.iter().position(|chamber| chamber.wanted == *wanted);
         let mut chamber = match place.map(|place| self.open.remove(place)) {
             Some(chamber) if !chamber.outer.is_stale() => chamber,
-            _ => Chamber::open(sandbox)?,
+            _ => Chamber::open(wanted)?,
         };
         if self.open.len() >= MOST {
             self.open.remove(0);
@@ -49,6 +49,7 @@ impl Chambers {
 /// A thread with the outer layer, and one that it started with the inner layer too, which starts the
 /// commands. So all commands are of one outer domain, also when the inner layer was made anew.
 struct Chamber {
+    wanted: Specification,
     sandbox: Sandbox,
     outer: Arc<Outer>,
     renew: Sender<Renewal>,
@@ -69,11 +70,12 @@ struct Order {
 }
 
 impl Chamber {
-    fn open(sandbox: &Sandbox) -> io::Result<Self> {
+    fn open(wanted: &Specification) -> io::Result<Self> {
+        let sandbox = wanted.read()?;
         let (renew, renewals) = channel();
         let (on, is_on) = channel();
-        let wanted = sandbox.clone();
-        thread("sandbox").spawn(move || match enter(&wanted) {
+        let inside = sandbox.clone();
+        thread("sandbox").spawn(move || match enter(&inside) {
             Ok((outer, separation)) => {
                 let _ = on.send(Ok(outer));
                 serve(&renewals, &separation);
@@ -81,7 +83,7 @@ impl Chamber {
             Err(error) => drop(on.send(Err(error))),
         })?;
         let outer = is_on.recv().map_err(|_| lost())??;
-        Ok(Self { sandbox: sandbox.clone(), outer, renew, current: None })
+        Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None })
     }
 
     fn spawn(&mut self, command: Command) -> io::Result<Child> {

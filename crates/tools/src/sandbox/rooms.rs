@@ -8,7 +8,7 @@ use std::thread;
 
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp};
-use super::{Sandbox, Support, capabilities};
+use super::{Sandbox, Specification, Support, capabilities};
 
 /// So many calls look at files at once.
 const MOST: usize = 4;
@@ -24,6 +24,7 @@ pub struct Confinement {
 
 struct Shared {
     sandbox: Sandbox,
+    specification: Specification,
     floor: Mutex<Option<Floor>>,
 }
 
@@ -51,7 +52,13 @@ pub(crate) enum Room {
 impl Confinement {
     /// Confined to a sandbox.
     pub fn to(sandbox: Sandbox) -> Self {
-        Self { shared: Some(Arc::new(Shared { sandbox, floor: Mutex::default() })) }
+        let specification = Specification::from(&sandbox);
+        Self { shared: Some(Arc::new(Shared { sandbox, specification, floor: Mutex::default() })) }
+    }
+
+    /// The sandbox as a job is given it.
+    pub(crate) fn specification(&self) -> Option<Specification> {
+        self.shared.as_deref().map(|shared| shared.specification.clone())
     }
 
     /// The sandbox; nothing where there is none.
@@ -113,7 +120,6 @@ fn refuse(sandbox: &Sandbox) -> io::Result<()> {
     if Abi::of_kernel().0 > 0 {
         return Ok(());
     }
-    // The network is no matter of files, and needs not be tried out.
     let words = sandbox.refusal(Support::of_kernel());
     words.map_or(Ok(()), |words| Err(io::Error::other(words)))
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use mainstay_testkit::process::example;
-use mainstay_tools::sandbox::{Network, Sandbox};
+use mainstay_tools::sandbox::{Network, Sandbox, Specification};
 use tempfile::TempDir;
 
 use crate::scene::{Scene, in_time, job, mark, running, until};
@@ -253,6 +253,7 @@ async fn commands_of_a_sandbox_signal_each_other_and_die_with_their_call() {
         hide: vec![fs::canonicalize(scene.spool()).unwrap()],
         ..Sandbox::default()
     };
+    let sandbox = Specification::from(&sandbox);
     let mark = mark();
     let mut server = job("server", &format!("sleep {mark}"));
     (server.background, server.sandbox) = (true, Some(sandbox.clone()));
