@@ -26,6 +26,7 @@ mod link;
 mod live;
 mod output;
 mod protocol;
+mod spawn;
 mod spool;
 mod sweep;
 mod syscalls;
@@ -37,6 +38,7 @@ pub use error::KeeperError;
 pub use guard::serve;
 pub use job::{BACKSTOP, Job, Limits, Program};
 pub use launch::Launch;
+pub(crate) use spawn::{Entrance, Ready};
 pub use spool::{Collected, collect};
 
 /// The variable that names the keeper in the environment of every job, so that leftovers of a

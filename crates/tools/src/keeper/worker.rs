@@ -29,7 +29,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
     listener.set_nonblocking(true)?;
     let signals = child_signals()?;
     let token = std::fs::read(directory.join(TOKEN))?;
-    let jobs = Jobs::new(name, Spool::open(directory)?);
+    let jobs = Jobs::new(name, Spool::open(directory)?)?;
     let opened = now();
     let worker = Worker {
         jobs,

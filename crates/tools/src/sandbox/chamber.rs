@@ -1,7 +1,6 @@
 //! Where the keeper starts commands: threads that are inside a sandbox.
 
 use std::io;
-use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -10,6 +9,7 @@ use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
 use super::{Network, Sandbox, Specification, Support, capabilities};
+use crate::keeper::Ready;
 
 /// Few sandboxes are in use at once; the one that was used longest ago makes room.
 const MOST: usize = 16;
@@ -25,11 +25,11 @@ pub(crate) struct Chambers {
 
 impl Chambers {
     /// Starts a command inside a sandbox.
-    pub(crate) fn spawn(&mut self, wanted: &Specification, command: Command) -> io::Result<Child> {
+    pub(crate) fn spawn(&mut self, wanted: &Specification, ready: Ready) -> io::Result<i32> {
         if Abi::of_kernel().0 == 0 {
             return match wanted.read()?.refusal(Support::of_kernel()) {
                 Some(words) => Err(io::Error::other(words)),
-                None => { command }.spawn(),
+                None => ready.spawn(None),
             };
         }
         let place = self.open.iter().position(|chamber| chamber.wanted == *wanted);
@@ -40,7 +40,7 @@ impl Chambers {
         if self.open.len() >= MOST {
             self.open.remove(0);
         }
-        let spawned = chamber.spawn(command);
+        let spawned = chamber.spawn(ready);
         self.open.push(chamber);
         spawned
     }
@@ -63,10 +63,10 @@ struct Renewal {
     on: Sender<io::Result<()>>,
 }
 
-/// A command to start, and where the child goes.
+/// A command to start, and who waits for its number.
 struct Order {
-    command: Command,
-    child: Sender<io::Result<Child>>,
+    ready: Ready,
+    child: Sender<io::Result<i32>>,
 }
 
 impl Chamber {
@@ -86,14 +86,14 @@ impl Chamber {
         Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None })
     }
 
-    fn spawn(&mut self, command: Command) -> io::Result<Child> {
+    fn spawn(&mut self, ready: Ready) -> io::Result<i32> {
         let current = self.current.take().filter(|(inner, _)| !inner.is_stale());
         let (inner, orders) = match current {
             Some(current) => current,
             None => self.renewed()?,
         };
         let (child, spawned) = channel();
-        orders.send(Order { command, child }).map_err(|_| lost())?;
+        orders.send(Order { ready, child }).map_err(|_| lost())?;
         self.current = Some((inner, orders));
         spawned.recv().map_err(|_| lost())?
     }
@@ -148,9 +148,8 @@ fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
             if !is_on {
                 return;
             }
-            for Order { mut command, child } in orders {
-                separation.prepare(&mut command);
-                let _ = child.send(command.spawn());
+            for Order { ready, child } in orders {
+                let _ = child.send(ready.spawn(separation.entrance()));
             }
         });
         if let Err(error) = started {

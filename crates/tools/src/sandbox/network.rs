@@ -3,16 +3,16 @@
 //! Who may (root) takes a thread away from the network, and all that it starts with it. Everybody
 //! else may in a user namespace, which a thread cannot enter; so a process that makes one and goes
 //! leaves it behind, and each command enters it before it begins.
-#![allow(unsafe_code, reason = "fork, setns and ioctl have no safe face here")]
+#![allow(unsafe_code, reason = "fork, unshare and ioctl have no safe face here")]
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::keeper::Entrance;
 
 /// How commands are kept from the network.
 #[derive(Clone)]
@@ -50,25 +50,14 @@ impl Separation {
         !matches!(self, Self::None)
     }
 
-    /// Prepares a command to be started by this thread.
-    pub(super) fn prepare(&self, command: &mut Command) {
-        let Self::Entered(namespaces) = self else { return };
-        let namespaces = namespaces.clone();
-        // SAFETY: between fork and exec it makes two system calls and touches no memory of others.
-        unsafe {
-            command.pre_exec(move || {
-                enter(&namespaces.user, libc::CLONE_NEWUSER)?;
-                enter(&namespaces.network, libc::CLONE_NEWNET)
-            });
+    /// What a command that this thread starts must enter.
+    pub(super) fn entrance(&self) -> Option<Entrance> {
+        match self {
+            Self::Entered(namespaces) => {
+                Some((namespaces.user.as_raw_fd(), namespaces.network.as_raw_fd()))
+            }
+            Self::Thread | Self::None => None,
         }
-    }
-}
-
-fn enter(namespace: &OwnedFd, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: the descriptor is open.
-    match unsafe { libc::setns(namespace.as_raw_fd(), kind) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 
