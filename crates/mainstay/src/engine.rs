@@ -72,7 +72,7 @@ pub(crate) const KEEPER: &str = "keeper";
 fn forbidden(settings: &Settings) -> Vec<PathBuf> {
     let mut paths = vec![settings.home.clone()];
     if let Some(file) = settings.file() {
-        for ending in ["", "-wal", "-shm", "-journal"] {
+        for ending in ["", "-wal", "-shm", "-journal", ".side"] {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
             paths.push(name.into());

@@ -49,15 +49,8 @@ const CACHES: &[&str] = &[
 
 /// What cargo writes in its home. Not `bin`, `env` and `config.toml`, which shells and other projects
 /// go by.
-const CARGO: &[&str] = &[
-    "registry",
-    "git",
-    ".package-cache",
-    ".package-cache-mutate",
-    ".global-cache",
-    ".crates.toml",
-    ".crates2.json",
-];
+const CARGO: &[&str] =
+    &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
 /// Where programs keep what opens doors, below the user's directory.
 const SECRETS: &[&str] = &[
