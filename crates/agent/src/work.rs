@@ -255,6 +255,7 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     if settings.policy.network == Decision::Deny {
         wishes.network = Network::Closed;
     }
+    wishes.make_caches(&workspace, &settings.environment);
     let sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
     Workplace {
         confinement: sandbox.map(Confinement::to).unwrap_or_default(),

@@ -12,6 +12,7 @@
 //! all below a directory; so around a hidden place each of its neighbours is allowed by itself, and
 //! the inner layer is made anew when there are other neighbours.
 
+mod caches;
 mod capabilities;
 mod chamber;
 mod landlock;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Network, Sandbox};
+use super::landlock::Abi;
+use super::{Network, Sandbox, caches};
 
 /// Where everybody writes.
 const PLACES: &[&str] = &[
@@ -21,36 +22,6 @@ const PLACES: &[&str] = &[
     "/dev/ptmx",
     "/dev/pts",
 ];
-
-/// Caches of tools that build, below the user's directory: nothing in them is started by a shell, a
-/// login or another project without being checked or built first.
-const CACHES: &[&str] = &[
-    ".cache",
-    ".npm",
-    ".yarn/berry",
-    ".local/share/pnpm/store",
-    ".bun/install/cache",
-    ".m2/repository",
-    ".gradle/caches",
-    ".gradle/wrapper",
-    ".gradle/daemon",
-    ".gradle/native",
-    ".gradle/notifications",
-    ".gradle/workers",
-    ".gradle/.tmp",
-    ".nuget/packages",
-    ".ivy2/cache",
-    ".cabal/packages",
-    ".pub-cache/hosted",
-    ".composer/cache",
-    ".ccache",
-    ".bundle/cache",
-];
-
-/// What cargo writes in its home. Not `bin`, `env` and `config.toml`, which shells and other projects
-/// go by.
-const CARGO: &[&str] =
-    &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
 /// Where programs keep what opens doors, below the user's directory.
 const SECRETS: &[&str] = &[
@@ -141,6 +112,17 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// Makes the caches of the tools that are used in a workspace, which they could not make inside.
+    pub fn make_caches(&self, workspace: &Path, environment: &[(OsString, OsString)]) {
+        if self.mode == Mode::Off || Abi::of_kernel().0 == 0 {
+            return;
+        }
+        let user = User { environment };
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.and_then(|(_, path)| path.to_str()).unwrap_or_default();
+        caches::make(path, workspace, user.home().as_deref(), user.cargo().as_deref());
+    }
+
     /// The sandbox for a workspace. `own` is what belongs to Mainstay, which is always hidden.
     pub fn sandbox(
         &self,
@@ -234,20 +216,12 @@ impl User<'_> {
     }
 
     fn caches(&self) -> Vec<PathBuf> {
-        let mut writes = Vec::new();
+        let mut caches = caches::all(self.home().as_deref(), self.cargo().as_deref());
         for name in ["TMPDIR", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "CARGO_TARGET_DIR"] {
-            writes.extend(self.variable(name));
+            caches.extend(self.variable(name));
         }
-        if let Some(home) = self.home() {
-            writes.extend(CACHES.iter().map(|cache| home.join(cache)));
-        }
-        if let Some(go) = self.variable("GOPATH").or_else(|| Some(self.home()?.join("go"))) {
-            writes.push(go.join("pkg"));
-        }
-        if let Some(cargo) = self.cargo() {
-            writes.extend(CARGO.iter().map(|name| cargo.join(name)));
-        }
-        writes
+        caches.extend(self.variable("GOPATH").map(|go| go.join("pkg")));
+        caches
     }
 }
 
