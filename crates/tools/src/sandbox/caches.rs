@@ -99,6 +99,7 @@ pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Opt
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests stand outside the product's seams")]
 mod tests {
     use super::*;
 

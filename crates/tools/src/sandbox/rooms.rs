@@ -94,7 +94,10 @@ impl Confinement {
 
     /// Has work done inside. An error says why it is not.
     pub(crate) fn send(&self, work: Work) -> io::Result<()> {
-        let Some(shared) = &self.shared else { return Ok(work()) };
+        let Some(shared) = &self.shared else {
+            work();
+            return Ok(());
+        };
         refuse(&shared.sandbox)?;
         let mut floor = lock(&shared.floor);
         let current = floor.take().filter(|floor| !floor.is_stale());
@@ -107,7 +110,10 @@ impl Confinement {
 
     /// Has work done inside by a thread of its own, which may write to a directory more.
     pub(crate) fn send_alone(&self, directory: &Path, work: Work) -> io::Result<()> {
-        let Some(shared) = &self.shared else { return Ok(work()) };
+        let Some(shared) = &self.shared else {
+            work();
+            return Ok(());
+        };
         refuse(&shared.sandbox)?;
         let abi = Abi::of_kernel();
         let outer = Outer::new(&shared.sandbox, abi, Tcp::Open, Some(directory))?;
@@ -174,7 +180,7 @@ fn begin(outer: Arc<Outer>, inner: Arc<Inner>, work: Work) -> io::Result<()> {
         match on {
             Ok(()) => work(),
             Err(error) => {
-                tracing::error!(%error, "the sandbox of the file tools cannot be entered")
+                tracing::error!(%error, "the sandbox of the file tools cannot be entered");
             }
         }
     })?;

@@ -69,7 +69,7 @@ mod tests {
             fs::create_dir_all(root.join(path)).unwrap();
         }
         std::os::unix::fs::symlink(root.join("b/secret"), root.join("b/link")).unwrap();
-        let closed = [root.join("b/secret"), root.join("b/absent"), root.join("/elsewhere")];
+        let closed = [root.join("b/secret"), root.join("b/absent"), PathBuf::from("/elsewhere")];
         let mut spread = Spread::default();
         spread.add(&root, &closed);
         spread.open.sort();

@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "tests stand outside the product's seams")]
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
