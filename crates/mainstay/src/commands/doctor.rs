@@ -24,9 +24,10 @@ mod sandbox;
 
 use finding::{Finding, Status};
 
-/// Look whether all is well: home, disk, store, leases, clock, sandbox
+/// Look whether all is well: home, disk, store, leases, clock
 ///
-/// Runs the checks that every start runs and some more, and creates nothing. Each thing that is
+/// Runs the checks that every start runs and some more, and creates nothing. It says too what the
+/// kernel can do for the sandbox of commands. Each thing that is
 /// not well comes with the one command to type next. The exit code is 0 only when all is well.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
