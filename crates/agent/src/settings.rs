@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
 use mainstay_tools::sandbox::Wishes;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -41,6 +43,12 @@ pub struct Settings {
     pub forbidden: Vec<PathBuf>,
     /// What commands and file tools are confined to.
     pub sandbox: Wishes,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -102,6 +110,9 @@ impl Default for Settings {
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
             sandbox: Wishes::default(),
+            hooks: Arc::default(),
+            yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

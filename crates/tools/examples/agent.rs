@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use mainstay_tools::Keeper;
-use mainstay_tools::keeper::{self, Job, Launch, Limits, Program};
+use mainstay_tools::keeper::{self, Job, Launch, Limits, Program, Streams};
 use mainstay_tools::sandbox::Sandbox;
 
 fn main() -> ExitCode {
@@ -56,6 +56,8 @@ fn job(key: &str, command: &str) -> Job {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
         sandbox: None,
     }

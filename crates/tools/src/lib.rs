@@ -14,6 +14,7 @@ mod shell;
 mod tool;
 mod workplace;
 
+pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use outcome::{Fact, Outcome, Piece, Settled};

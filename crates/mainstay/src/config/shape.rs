@@ -23,6 +23,8 @@ pub(super) struct File {
     pub(super) limits: Limits,
     pub(super) shell: Shell,
     pub(super) sandbox: Sandbox,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -177,6 +179,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "limits",
             "shell",
             "sandbox",
+            "hooks",
         ],
     ),
     (

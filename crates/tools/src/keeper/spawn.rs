@@ -26,8 +26,8 @@ pub(super) struct Start<'a> {
     /// Its whole environment.
     pub(super) environment: &'a [(&'a str, &'a str)],
     pub(super) input: BorrowedFd<'a>,
-    /// Where both of its outputs go.
     pub(super) output: BorrowedFd<'a>,
+    pub(super) errors: BorrowedFd<'a>,
 }
 
 /// What a process is started with, laid out for the child. The descriptors belong to whoever had it
@@ -39,6 +39,7 @@ pub(crate) struct Ready {
     directory: CString,
     input: RawFd,
     output: RawFd,
+    errors: RawFd,
 }
 
 /// A user namespace and a network that a process enters before it begins.
@@ -65,6 +66,7 @@ impl Start<'_> {
             directory: c_string(self.directory.as_os_str())?,
             input: self.input.as_raw_fd(),
             output: self.output.as_raw_fd(),
+            errors: self.errors.as_raw_fd(),
         })
     }
 }
@@ -73,7 +75,7 @@ impl Ready {
     /// Starts a process as the leader of a group of its own, and answers its number. It has what this
     /// thread has of a sandbox.
     pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
-        let Self { program, arguments, environment, directory, input, output } = self;
+        let Self { program, arguments, environment, directory, input, output, errors } = self;
         let (user, network) = entrance.unwrap_or((-1, -1));
         let (arguments, environment) = (pointers(arguments), pointers(environment));
         let mut child = Child {
@@ -83,6 +85,7 @@ impl Ready {
             directory: directory.as_ptr(),
             input: *input,
             output: *output,
+            errors: *errors,
             user,
             network,
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
@@ -130,6 +133,7 @@ struct Child {
     directory: *const c_char,
     input: RawFd,
     output: RawFd,
+    errors: RawFd,
     /// Namespaces to enter; below zero where there are none.
     user: RawFd,
     network: RawFd,
@@ -148,7 +152,7 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
         let ready = libc::setpgid(0, 0) == 0
             && libc::dup2((*child).input, 0) != -1
             && libc::dup2((*child).output, 1) != -1
-            && libc::dup2((*child).output, 2) != -1
+            && libc::dup2((*child).errors, 2) != -1
             && libc::chdir((*child).directory) == 0
             && ((*child).user < 0 || libc::setns((*child).user, libc::CLONE_NEWUSER) == 0)
             && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0);
@@ -210,8 +214,14 @@ mod tests {
     fn run(program: &Program, directory: &Path, environment: &[(&str, &str)]) -> (i32, String) {
         let (mut from, to) = io::pipe().unwrap();
         let input = std::fs::File::open("/dev/null").unwrap();
-        let start =
-            Start { program, directory, environment, input: input.as_fd(), output: to.as_fd() };
+        let start = Start {
+            program,
+            directory,
+            environment,
+            input: input.as_fd(),
+            output: to.as_fd(),
+            errors: to.as_fd(),
+        };
         let pid = rustix::process::Pid::from_raw(spawn(&start).unwrap()).unwrap();
         drop(to);
         let output = io::read_to_string(&mut from).unwrap();
@@ -267,6 +277,7 @@ mod tests {
                 environment: &[("PATH", path)],
                 input: input.as_fd(),
                 output: input.as_fd(),
+                errors: input.as_fd(),
             };
             assert_eq!(spawn(&start).unwrap_err().raw_os_error(), Some(error));
         }
@@ -281,6 +292,7 @@ mod tests {
             environment: &[],
             input: input.as_fd(),
             output: input.as_fd(),
+            errors: input.as_fd(),
         };
         for _ in 0..10 {
             assert_eq!(spawn(&start).unwrap_err().kind(), io::ErrorKind::NotFound);
