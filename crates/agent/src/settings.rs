@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
 use mainstay_message::Redactor;
+use mainstay_tools::sandbox::Wishes;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -42,6 +43,8 @@ pub struct Settings {
     pub pass_environment: Vec<String>,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// What commands and file tools are confined to.
+    pub sandbox: Wishes,
     /// Commands of the user that are run at fixed points of a turn.
     pub hooks: Arc<Hooks>,
     /// Whether a question that a hook raises is answered with yes.
@@ -109,6 +112,7 @@ impl Default for Settings {
             environment: Vec::new(),
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
+            sandbox: Wishes::default(),
             hooks: Arc::default(),
             yes: false,
             redactor: Redactor::default(),

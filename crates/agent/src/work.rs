@@ -9,6 +9,7 @@ use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, Lease, wall_millis};
+use mainstay_tools::sandbox::{Confinement, Network};
 use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,7 @@ use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::policy::Decision;
 use crate::redaction::Curtain;
 use crate::remembered::Rules;
 use crate::turn::Drive;
@@ -308,7 +310,14 @@ impl Work {
 
 fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     let settings = &agent.parts.settings;
+    let mut wishes = settings.sandbox.clone();
+    if settings.policy.network == Decision::Deny {
+        wishes.network = Network::Closed;
+    }
+    wishes.make_caches(&workspace, &settings.environment);
+    let sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
     Workplace {
+        confinement: sandbox.map(Confinement::to).unwrap_or_default(),
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),

@@ -6,6 +6,7 @@
 mod build;
 mod hooks;
 mod keys;
+mod sandbox;
 mod shape;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod config;
+mod confinement;
 mod context;
 mod engine;
 mod env;

@@ -9,6 +9,7 @@ mod files;
 pub mod keeper;
 mod outcome;
 mod process;
+pub mod sandbox;
 mod schema;
 mod shell;
 mod tool;

@@ -95,6 +95,8 @@ fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job
         given: Some(payload.to_vec()),
         streams: Streams::Apart,
         background: false,
+        // It is the user's own.
+        sandbox: None,
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        sandbox: super::sandbox::wishes(config)?,
         hooks: config.hooks.clone(),
         yes: over.yes,
         redactor: redaction::shared().clone(),

@@ -15,6 +15,7 @@ mod killed;
 mod odd;
 mod postgres;
 mod redaction;
+mod sandbox;
 mod sharing;
 mod tools_in_turns;
 mod turns;

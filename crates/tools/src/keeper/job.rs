@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::protocol::maybe_encoded;
+use crate::sandbox::Specification;
 
 /// No job in the foreground takes longer, whatever was asked for.
 pub const BACKSTOP: Duration = Duration::from_secs(30 * 60);
@@ -37,6 +38,8 @@ pub struct Job {
     /// Whether it goes on after the call that started it. It has no [`BACKSTOP`], and its end is
     /// announced.
     pub background: bool,
+    /// What it is confined to; nothing confines it without.
+    pub sandbox: Option<Specification>,
 }
 
 /// What runs.

@@ -22,6 +22,7 @@ use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
 use super::output::{self, CAP, Output};
 use super::protocol::{Says, Standing};
 use super::spool::{Line, Place, Spool};
+use crate::sandbox::Chambers;
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
 /// that it left them.
@@ -49,6 +50,8 @@ pub(super) struct Jobs {
     claims: Claims,
     /// Absent only where other threads start processes too, which would be branded with ours.
     brands: Option<Brands>,
+    /// Where jobs with a sandbox are started.
+    chambers: Chambers,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
@@ -82,6 +85,7 @@ impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> io::Result<Self> {
         Ok(Self {
             brands: Some(Brands::new(&name)),
+            chambers: Chambers::default(),
             name,
             spool,
             nothing: File::open("/dev/null")?.into(),
@@ -135,7 +139,15 @@ impl Jobs {
         let outputs =
             (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(&self.name, job, &self.nothing, outputs, brand, now) {
+        let live = match Live::start(
+            &self.name,
+            job,
+            &self.nothing,
+            &mut self.chambers,
+            outputs,
+            brand,
+            now,
+        ) {
             Ok(live) => live,
             Err(reason) => {
                 self.bury(job, 0, Ended::failed(reason), Vec::new());
@@ -519,6 +531,7 @@ mod tests {
             given: None,
             streams: Streams::Together,
             background,
+            sandbox: None,
         };
         jobs.start(&job, START).unwrap();
         jobs.await_end(key, (1, 1));

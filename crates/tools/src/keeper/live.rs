@@ -13,8 +13,9 @@ use super::job::{BACKSTOP, Job, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
-use super::spawn::{Start, spawn};
+use super::spawn::Start;
 use super::{JOB_MARK, KEEPER_MARK};
+use crate::sandbox::Chambers;
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
 pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
@@ -64,12 +65,13 @@ impl Live {
         keeper: &str,
         job: &Job,
         nothing: &OwnedFd,
+        chambers: &mut Chambers,
         (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
         let Started { root, pipe, errors, input } =
-            start(keeper, job, nothing).map_err(|error| reason(job, &error))?;
+            start(keeper, job, nothing, chambers).map_err(|error| reason(job, &error))?;
         let mut live = Self {
             job: Job {
                 key: job.key.clone(),
@@ -78,6 +80,7 @@ impl Live {
                 directory: job.directory.clone(),
                 // Not needed any more, and long.
                 environment: Vec::new(),
+                sandbox: None,
                 given: None,
                 ..*job
             },
@@ -233,7 +236,12 @@ fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Starts the process of a job.
-fn start(keeper: &str, job: &Job, nothing: &OwnedFd) -> io::Result<Started> {
+fn start(
+    keeper: &str,
+    job: &Job,
+    nothing: &OwnedFd,
+    chambers: &mut Chambers,
+) -> io::Result<Started> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (pipe, end) = pipe_from()?;
     let errors = match job.streams {
@@ -254,14 +262,19 @@ fn start(keeper: &str, job: &Job, nothing: &OwnedFd) -> io::Result<Started> {
     let own = job.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let environment: Vec<(&str, &str)> =
         own.chain([(KEEPER_MARK, keeper), (JOB_MARK, &job.key)]).collect();
-    let root = spawn(&Start {
+    let ready = Start {
         program: &job.program,
         directory: &job.directory,
         environment: &environment,
         input: input.as_ref().map_or(nothing.as_fd(), |(end, _)| end.as_fd()),
         output: end.as_fd(),
         errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
-    })?;
+    }
+    .ready()?;
+    let root = match &job.sandbox {
+        Some(sandbox) => chambers.spawn(sandbox, ready)?,
+        None => ready.spawn(None)?,
+    };
     Ok(Started {
         root,
         pipe,

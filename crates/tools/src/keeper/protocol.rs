@@ -135,6 +135,13 @@ impl Incoming {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether what came first is this greeting; nothing as long as too little came.
+    pub(super) fn begins_with(&mut self, greeting: &[u8]) -> Option<bool> {
+        let begun = self.bytes.get(self.taken..self.taken + greeting.len())?;
+        self.taken += greeting.len();
+        Some(begun == greeting)
+    }
+
     /// The next whole message; an error when the other side does not speak this language.
     pub(super) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let rest = &self.bytes[self.taken..];

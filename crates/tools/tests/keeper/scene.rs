@@ -58,6 +58,7 @@ pub(crate) fn job(key: &str, command: &str) -> Job {
         given: None,
         streams: Streams::Together,
         background: false,
+        sandbox: None,
     }
 }
 

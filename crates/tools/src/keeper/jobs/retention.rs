@@ -92,6 +92,7 @@ mod tests {
                 given: None,
                 streams: Streams::Together,
                 background: false,
+                sandbox: None,
             };
             let output = Shown { head: vec![7; 12 << 10], total: 12 << 10, ..Shown::default() };
             let ended = Ended {
