@@ -85,7 +85,8 @@ fn slow_twenty_bad_hooks_at_once_cost_their_time_and_a_notice_each() {
     let told = world.run(&["run", "--json", "go"]).ended_with(0);
     let took = begun.elapsed();
     // Each moment takes as long as its slowest hook, and what killing that takes.
-    let most = Duration::from_secs((LIMIT + 3) * moments.len() as u64);
+    // A busy machine takes longer to kill than to wait, and still not minutes.
+    let most = Duration::from_secs((LIMIT + 10) * moments.len() as u64);
     assert!(took < most, "{took:?}");
     assert_eq!(told.event("end")["answer"], "done");
     assert_eq!(world.file("a.txt").len(), 240_000);
