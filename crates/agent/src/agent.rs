@@ -50,6 +50,7 @@ impl Agent {
             tools.push(Arc::new(Delegate::new(parts.clone())));
             let specs = tools.iter().map(|tool| tool.spec()).collect();
             let client = Client::new();
+            keeper.redact(&settings.redactor);
             let endings = Endings::of(&keeper);
             let children = Children::default();
             Parts { store, owner, client, keeper, endings, tools, specs, settings, children }
@@ -61,7 +62,8 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let mut prompt = prompt::system(workspace, date);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.

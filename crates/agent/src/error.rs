@@ -12,6 +12,9 @@ pub enum Error {
     /// Objects that a snapshot builds on were swept away; what is about to change is saved again.
     #[error("old snapshots were cleared away at this moment")]
     SnapshotsSwept,
+    /// A hook refused what the user sent; nothing was begun or written down.
+    #[error("a hook refused this: {0}")]
+    Blocked(String),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -60,6 +60,7 @@ pub enum Event {
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
         /// `snapshot`, `undo`.
+        /// `hook`.
         about: &'static str,
         /// A sentence.
         message: String,

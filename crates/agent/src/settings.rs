@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
+use mainstay_tools::sandbox::Wishes;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -44,6 +47,14 @@ pub struct Settings {
     pub forbidden: Vec<PathBuf>,
     /// How much snapshots may hold and take.
     pub snapshots: mainstay_tools::snapshot::Limits,
+    /// What commands and file tools are confined to.
+    pub sandbox: Wishes,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -107,6 +118,10 @@ impl Default for Settings {
             children: 4,
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
+            sandbox: Wishes::default(),
+            hooks: Arc::default(),
+            yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, Lease, wall_millis};
+use mainstay_tools::sandbox::{Confinement, Network};
 use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +17,12 @@ use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::policy::Decision;
+use crate::redaction::Curtain;
 use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -37,6 +40,10 @@ pub struct Work {
     pub(crate) sizes: Sizes,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
+    /// Whether hooks were told that the session is taken up.
+    pub(crate) greeted: bool,
+    /// What hooks want the model to know, to be written down with the next entries.
+    pub(crate) context: Vec<String>,
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
@@ -48,7 +55,7 @@ pub struct Work {
     pub(crate) parent: Option<Parent>,
     /// Whether a turn of another session began this one.
     pub(crate) is_child: bool,
-    is_new: bool,
+    pub(crate) is_new: bool,
 }
 
 /// Where a child session comes from.
@@ -90,6 +97,8 @@ impl Work {
             recent: Vec::new(),
             last: None,
             has_processes: false,
+            greeted: false,
+            context: Vec::new(),
             asker: None,
             rules: Rules::default(),
             snapshots: Snapshots::fresh(),
@@ -151,11 +160,27 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended> {
+        let redactor = self.agent.parts.settings.redactor.clone();
+        let input = redaction::input(&redactor, input);
+        let mut curtain = Curtain::new(&redactor);
+        let ended = self.do_turn(&input, &mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_turn(
+        &mut self,
+        input: &Input,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
+            let notices = self.consult(Some(input), cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
+            hooks::tell(observer, notices);
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
@@ -165,8 +190,14 @@ impl Work {
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
         match same {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
-            Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
-            None => self.set_aside(observer, cancel).await?,
+            Some(turn) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
+                return Drive::resume(self, turn, observer, cancel).await;
+            }
+            None => {
+                hooks::tell(observer, self.consult(Some(input), cancel).await?);
+                self.set_aside(observer, cancel).await?;
+            }
         }
         let turn = self.begin_turn(&key, input)?;
         Drive::begin(self, turn, observer, cancel).await
@@ -179,12 +210,24 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Option<Ended>> {
+        let mut curtain = Curtain::new(&self.agent.parts.settings.redactor);
+        let ended = self.do_resume(&mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_resume(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Ended>> {
         self.tell_session(observer);
         self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let Some(turn) = self.last.clone() else { return Ok(None) };
         match turn.outcome {
             None | Some(Outcome::Failed) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
                 Drive::resume(self, turn, observer, cancel).await.map(Some)
             }
             Some(_) => self.told_again(&turn, observer).map(Some),
@@ -236,7 +279,9 @@ impl Work {
         let settings = &agent.parts.settings;
         let workspace = self.workplace.workspace.display().to_string();
         let title = title(&input.content);
-        let body = Body::User { content: input.content.clone() };
+        let context = std::mem::take(&mut self.context);
+        let mut bodies = vec![Body::User { content: input.content.clone() }];
+        bodies.extend(context.into_iter().map(|text| Body::Notice { text }));
         let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
         let (parent, is_child) = (self.parent.as_ref(), self.is_child);
         let row = agent.write(|tx| {
@@ -268,13 +313,15 @@ impl Work {
             if depth > settings.budgets.depth {
                 return Err(Error::TooDeep(depth));
             }
-            entry::append(tx, id, turn, &body)?;
+            for body in &bodies {
+                entry::append(tx, id, turn, body)?;
+            }
             Ok(row)
         })?;
         self.is_new = false;
         self.is_child |= self.parent.take().is_some();
         self.recent.clear();
-        self.take_in(&body);
+        bodies.iter().for_each(|body| self.take_in(body));
         self.last = Some(row.clone());
         Ok(row)
     }
@@ -316,7 +363,14 @@ impl Work {
 
 fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     let settings = &agent.parts.settings;
+    let mut wishes = settings.sandbox.clone();
+    if settings.policy.network == Decision::Deny {
+        wishes.network = Network::Closed;
+    }
+    wishes.make_caches(&workspace, &settings.environment);
+    let sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
     Workplace {
+        confinement: sandbox.map(Confinement::to).unwrap_or_default(),
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),

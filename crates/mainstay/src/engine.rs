@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Overrides, agent_settings};
+use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
@@ -65,6 +66,9 @@ pub(crate) fn agent(
         grace: config.keeper_grace()?,
     };
     let agent_settings = agent_settings(&config, &over)?;
+    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
+        context.output.warning(words);
+    }
     Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
 }
 
@@ -75,7 +79,7 @@ pub(crate) const KEEPER: &str = "keeper";
 fn forbidden(settings: &Settings) -> Vec<PathBuf> {
     let mut paths = vec![settings.home.clone()];
     if let Some(file) = settings.file() {
-        for ending in ["", "-wal", "-shm", "-journal"] {
+        for ending in ["", "-wal", "-shm", "-journal", ".side"] {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
             paths.push(name.into());

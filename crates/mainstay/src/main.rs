@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod config;
+mod confinement;
 mod context;
 mod engine;
 mod env;
@@ -15,6 +16,7 @@ mod interrupt;
 mod output;
 mod person;
 mod progress;
+mod redaction;
 mod settings;
 mod telling;
 mod wording;

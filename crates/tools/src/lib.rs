@@ -9,6 +9,7 @@ mod files;
 pub mod keeper;
 mod outcome;
 mod process;
+pub mod sandbox;
 mod schema;
 mod shell;
 pub mod snapshot;
@@ -16,6 +17,7 @@ mod tool;
 mod workplace;
 
 pub use ask_user::AskUser;
+pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use outcome::{Fact, Outcome, Piece, Settled, Waits};

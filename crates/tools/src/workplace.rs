@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::files::Seen;
 use crate::keeper::Keeper;
 use crate::process::Processes;
+use crate::sandbox::Confinement;
 
 /// Where the calls of a session happen.
 #[derive(Clone)]
@@ -24,10 +25,12 @@ pub struct Workplace {
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+    /// The sandbox that commands and file tools are in.
+    pub confinement: Confinement,
 }
 
 impl Workplace {
-    /// A workplace in a directory, with an empty environment, where nothing was read yet.
+    /// A workplace in a directory, with an empty environment and no sandbox, where nothing was read yet.
     pub fn new(workspace: impl Into<PathBuf>, keeper: Keeper) -> Self {
         Self {
             workspace: workspace.into(),
@@ -37,6 +40,7 @@ impl Workplace {
             pass: Vec::new(),
             seen: Seen::default(),
             forbidden: Vec::new(),
+            confinement: Confinement::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::styling::AnsiColor;
 use mainstay_store::{Error as StoreError, FileSystem, wall_millis};
+use mainstay_tools::sandbox::Support;
 use serde_json::json;
 
 use crate::context::{Context, open_existing};
@@ -19,12 +20,14 @@ mod leases;
 mod opened;
 mod place;
 mod remedy;
+mod sandbox;
 
 use finding::{Finding, Status};
 
 /// Look whether all is well: home, disk, store, leases, clock
 ///
-/// Runs the checks that every start runs and some more, and creates nothing. Each thing that is
+/// Runs the checks that every start runs and some more, and creates nothing. It says too what the
+/// kernel can do for the sandbox of commands. Each thing that is
 /// not well comes with the one command to type next. The exit code is 0 only when all is well.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
@@ -76,6 +79,7 @@ fn examine(settings: &Settings) -> Vec<Finding> {
             findings.push(clock::sanity(now, None));
         }
     }
+    findings.push(sandbox::support(Support::of_kernel()));
     findings.push(platform());
     findings
 }

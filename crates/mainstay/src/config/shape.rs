@@ -22,6 +22,9 @@ pub(super) struct File {
     pub(super) keeper: Keeper,
     pub(super) limits: Limits,
     pub(super) shell: Shell,
+    pub(super) sandbox: Sandbox,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -103,6 +106,18 @@ pub(super) struct Shell {
     pub(super) pass_environment: Vec<String>,
 }
 
+/// What commands and file tools are confined to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sandbox {
+    /// `on`, `require` or `off`.
+    pub(super) mode: Option<String>,
+    pub(super) write: Vec<String>,
+    pub(super) hide: Vec<String>,
+    pub(super) show: Vec<String>,
+    pub(super) network: Option<bool>,
+}
+
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -167,6 +182,8 @@ const PARTS: &[(&str, &[&str])] = &[
             "keeper",
             "limits",
             "shell",
+            "sandbox",
+            "hooks",
         ],
     ),
     (
@@ -197,6 +214,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
+    ("sandbox", &["mode", "write", "hide", "show", "network"]),
 ];
 /// The keys of each table below `providers` and `models`.
 const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];

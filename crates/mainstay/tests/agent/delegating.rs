@@ -70,7 +70,8 @@ fn eight_children_work_side_by_side_and_each_answer_arrives() {
     all_ran_once(&world);
     let shown = world.run(&["cost", "--by", "session", "--json"]).ended_with(0).stdout;
     let rows: Value = serde_json::from_str(&shown).unwrap();
-    let calls: i64 = rows["parts"].as_array().unwrap().iter().filter_map(|row| row["calls"].as_i64()).sum();
+    let calls: i64 =
+        rows["parts"].as_array().unwrap().iter().filter_map(|row| row["calls"].as_i64()).sum();
     assert_eq!(calls, 2 + 4 * CHILDREN as i64, "{shown}");
     world.nothing_runs();
     world.model.assert_no_violations();
