@@ -14,4 +14,5 @@ mod postgres;
 mod sharing;
 mod tools_in_turns;
 mod turns;
+mod web;
 mod world;
