@@ -54,7 +54,8 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let prompt = prompt::system(workspace, date, window);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.
