@@ -204,7 +204,7 @@ impl Asking {
     }
 }
 
-fn used_by(attempts: &[Attempt]) -> Amount {
+pub(crate) fn used_by(attempts: &[Attempt]) -> Amount {
     let calls = i64::try_from(attempts.len()).unwrap_or(1);
     let mut used = Amount { calls, ..Amount::default() };
     for attempt in attempts {

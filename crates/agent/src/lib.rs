@@ -20,6 +20,7 @@ pub mod policy;
 mod processes;
 mod prompt;
 mod settings;
+mod trial;
 mod turn;
 mod work;
 
@@ -29,4 +30,5 @@ pub use ended::{Ended, Ending};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use settings::{Budgets, Guards, Settings};
+pub use trial::{Trial, trial};
 pub use work::{Input, Work};
