@@ -11,6 +11,7 @@ mod engine;
 mod env;
 mod error;
 mod exit;
+mod first_run;
 mod interrupt;
 mod output;
 mod progress;

@@ -46,6 +46,13 @@ impl Output {
         let _ = writeln!(io::stderr(), "warning: {text}");
     }
 
+    /// Says something that is good to know. A script is not told.
+    pub(crate) fn note(self, text: impl Display) {
+        if !self.json {
+            let _ = writeln!(io::stderr(), "note: {text}");
+        }
+    }
+
     /// Says what went wrong and what to do next. With JSON the same goes to standard output, so
     /// that a script reads one stream.
     pub(crate) fn error(self, error: &Error) {
