@@ -1,14 +1,14 @@
 //! Asking a model: the reservation before, the ledger after.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
-use mainstay_llm::{Answer, Event as Heard, Failure, Memo, Request};
+use mainstay_llm::{Answer, Event as Word, Failure, Memo, Request};
 use mainstay_message::{AssistantPart, Content, Message, Usage};
 use mainstay_store::{Id, WriteTx};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
@@ -46,14 +46,14 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    fn note(&mut self, heard: &Heard<'_>) {
+    fn note(&mut self, heard: &Word<'_>) {
         match heard {
-            Heard::Failed(attempt) => {
+            Word::Failed(attempt) => {
                 self.failed.push(row(attempt));
                 self.next = None;
             }
-            Heard::Waiting { wait, .. } => self.next = Some(Instant::now() + *wait),
-            Heard::Text(_) | Heard::Reasoning(_) | Heard::Call { .. } => {}
+            Word::Waiting { wait, .. } => self.next = Some(Instant::now() + *wait),
+            Word::Text(_) | Word::Reasoning(_) | Word::Call { .. } => {}
         }
     }
 }
@@ -214,6 +214,25 @@ pub(crate) fn used_by(attempts: &[Attempt]) -> Amount {
     used
 }
 
+/// What a model said and nobody was told yet.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Vec<Event>>);
+
+impl Heard {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// All of it, once.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What is asked.
 pub(crate) struct Question<'a> {
     pub(crate) agent: &'a Agent,
@@ -230,7 +249,7 @@ impl Question<'_> {
     pub(crate) async fn ask(
         self,
         tried: &mut Tried,
-        heard: UnboundedSender<Event>,
+        heard: &Heard,
     ) -> std::result::Result<Answer, Failure> {
         let Parts { client, specs, settings, .. } = &*self.agent.parts;
         let session = self.session.to_string();
@@ -246,11 +265,10 @@ impl Question<'_> {
         };
         let mut limits = settings.asking.clone();
         limits.chain = limits.chain.min(self.left);
-        let mut listener = |word: Heard<'_>| {
+        let mut listener = |word: Word<'_>| {
             tried.note(&word);
             if let Some(event) = told(&word) {
-                // Whoever does not listen any more has cancelled.
-                let _ = heard.send(event);
+                heard.lock().push(event);
             }
         };
         client.call(&settings.chain, &request, &limits, &mut listener).await
@@ -258,17 +276,17 @@ impl Question<'_> {
 }
 
 /// What a face is told of what is heard.
-fn told(heard: &Heard<'_>) -> Option<Event> {
+fn told(heard: &Word<'_>) -> Option<Event> {
     Some(match heard {
-        Heard::Text(delta) => Event::Text { delta: (*delta).to_owned() },
-        Heard::Reasoning(delta) => Event::Reasoning { delta: (*delta).to_owned() },
-        Heard::Call { .. } => return None,
-        Heard::Failed(attempt) => Event::Notice {
+        Word::Text(delta) => Event::Text { delta: (*delta).to_owned() },
+        Word::Reasoning(delta) => Event::Reasoning { delta: (*delta).to_owned() },
+        Word::Call { .. } => return None,
+        Word::Failed(attempt) => Event::Notice {
             about: "retry",
             message: format!("{}: {}", attempt.candidate, attempt.cause()),
             void: true,
         },
-        Heard::Waiting { why, wait } => Event::Notice {
+        Word::Waiting { why, wait } => Event::Notice {
             about: "retry",
             message: format!("{why}; waiting {} s", wait.as_secs_f32().ceil()),
             void: false,

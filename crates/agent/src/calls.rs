@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use mainstay_journal::CallId;
+use mainstay_journal::call::{self, Start};
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::{CallId, call};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
 use mainstay_store::{BLOB_LIMIT, Id, WriteTx};
 use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
@@ -94,12 +95,17 @@ impl Drive<'_> {
     /// Writes down that calls are about to have their effect. With a new message the next question
     /// is reserved too, so that it can be asked the moment the results are there.
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
-        let starting: Vec<(CallId, Option<String>)> = running
-            .iter()
-            .filter(|(_, step)| matches!(step, Step::Run))
-            .map(|(pending, _)| (pending.id, pending.plan.as_ref().map(Value::to_string)))
-            .collect();
+        let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
+        let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
         if !starting.is_empty() {
+            // Those of the message that is about to be written down are written with it.
+            let of_before: Vec<(CallId, Start)> = starting
+                .iter()
+                .filter_map(|pending| {
+                    let plan = pending.plan.as_ref().map(Value::to_string);
+                    self.known.start(pending.id, Start { plan })
+                })
+                .collect();
             let agent = self.work.agent.clone();
             let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {
@@ -107,8 +113,8 @@ impl Drive<'_> {
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
             let (now, reserved) = self.commit_with(|tx, correction| {
-                for (id, plan) in &starting {
-                    call::start(tx, place.0, *id, plan.as_deref())?;
+                for (id, start) in &of_before {
+                    call::start(tx, place.0, *id, start)?;
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {

@@ -1,5 +1,6 @@
 //! What happened and is not written down yet, and how it is.
 
+use mainstay_journal::call::{Intended, Start};
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::model_call::Attempt;
 use mainstay_journal::{CallId, SessionId, TurnId, call, process};
@@ -34,8 +35,8 @@ struct Said {
     asking: Asking,
     attempts: Vec<Attempt>,
     body: Body,
-    /// The calls it asks for: their names and tools.
-    calls: Vec<(CallId, String)>,
+    /// The calls it asks for.
+    calls: Vec<Intended>,
 }
 
 /// A result as it will be written.
@@ -59,8 +60,12 @@ impl Known {
     ) -> Body {
         let body =
             Body::Assistant { parts: answer.parts.clone(), model: answer.candidate.to_string() };
-        let calls: Vec<_> = calls.iter().map(|call| (CallId::new(), call.name.clone())).collect();
-        self.call_ids = calls.iter().map(|(id, _)| *id).collect();
+        let intended = |call: &Call| {
+            let (id, tool) = (CallId::new(), call.name.clone());
+            Intended { id, tool, start: None }
+        };
+        let calls: Vec<_> = calls.iter().map(intended).collect();
+        self.call_ids = calls.iter().map(|call| call.id).collect();
         self.items.push(Item::Said(Said { asking, attempts, body: body.clone(), calls }));
         body
     }
@@ -68,6 +73,22 @@ impl Known {
     /// Takes in what came of a call.
     pub(crate) fn land(&mut self, written: Written) {
         self.items.push(Item::Result(written));
+    }
+
+    /// Takes in that a call is about to have its effect. One whose message was written down before is
+    /// given back.
+    pub(crate) fn start(&mut self, id: CallId, start: Start) -> Option<(CallId, Start)> {
+        let calls = self.items.iter_mut().filter_map(|item| match item {
+            Item::Said(said) => Some(&mut said.calls),
+            Item::Result(_) => None,
+        });
+        match calls.flatten().find(|call| call.id == id) {
+            None => Some((id, start)),
+            Some(call) => {
+                call.start = Some(start);
+                None
+            }
+        }
     }
 
     /// How many things there are to be written down.
@@ -131,8 +152,8 @@ impl Said {
         seq: i64,
     ) -> Result<Amount> {
         entry::insert(tx, place.0, place.1, seq, &self.body)?;
-        for (position, (id, tool)) in self.calls.iter().enumerate() {
-            call::intend(tx, *id, place, (seq, position), tool)?;
+        for (position, call) in self.calls.iter().enumerate() {
+            call::intend(tx, place, (seq, position), call)?;
         }
         self.asking.finish(tx, agent, place, &self.attempts)
     }

@@ -6,8 +6,10 @@
 //! once.
 
 use std::collections::VecDeque;
+use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use mainstay_journal::entry::Body;
@@ -16,12 +18,11 @@ use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, proce
 use mainstay_llm::{Answer, Failure, Stop as Why};
 use mainstay_message::AssistantPart;
 use mainstay_store::{Id, WriteTx};
-use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Parts, blocking};
-use crate::asking::{self, Asking, Question, Tried};
+use crate::asking::{self, Asking, Heard, Question, Tried};
 use crate::budget::Account;
 use crate::ended::{Ended, Ending};
 use crate::guard::LoopGuard;
@@ -274,7 +275,8 @@ impl<'a> Drive<'a> {
     /// Asks and hears; nothing where the turn's time is over.
     async fn hear(&mut self, tried: &mut Tried) -> std::result::Result<Option<Asked>, Halt> {
         let (agent, place) = (self.work.agent.clone(), self.place());
-        let (sender, mut heard) = unbounded_channel();
+        // No channel: it would wake the task that is speaking already, once for each word.
+        let heard = Heard::default();
         let question = Question {
             agent: &agent,
             session: self.work.id,
@@ -283,28 +285,33 @@ impl<'a> Drive<'a> {
             memo: &self.work.memo,
             left: self.deadline.saturating_duration_since(Instant::now()),
         };
-        let mut asking = pin!(timeout_at(self.deadline, question.ask(tried, sender)));
+        let mut asking = pin!(timeout_at(self.deadline, question.ask(tried, &heard)));
         let mut gathering = pin!(sleep(GATHER));
         let mut owed = self.known.has_results();
         let asked = loop {
+            let next = poll_fn(|context| match asking.as_mut().poll(context) {
+                Poll::Ready(asked) => Poll::Ready(Some(asked)),
+                Poll::Pending if !owed && !heard.is_empty() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            });
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Err(Halt::Cancelled),
-                asked = &mut asking => break asked,
+                next = next => match next {
+                    Some(asked) => break asked,
+                    None => heard.take().into_iter().for_each(&mut *self.observer),
+                },
                 () = &mut gathering, if owed => {
                     let (known, lease) = (&mut self.known, &self.work.lease);
                     known.write(&agent, lease, place, self.observer, |_, _| Ok(()))?;
                     owed = false;
                 }
-                Some(event) = heard.recv(), if !owed => (self.observer)(event),
             }
         };
-        while let Ok(event) = heard.try_recv() {
-            if owed {
-                self.known.later.push(event);
-            } else {
-                (self.observer)(event);
-            }
+        if owed {
+            self.known.later.extend(heard.take());
+        } else {
+            heard.take().into_iter().for_each(&mut *self.observer);
         }
         Ok(asked.ok())
     }

@@ -40,34 +40,52 @@ pub enum State {
 
 words!(State { Intended = "intended", Started = "started", Done = "done" });
 
-/// Writes down that a model asked for `tool` in the entry `seq`, as its call number `position`.
+/// A call that a model asked for.
+#[derive(Clone, Debug)]
+pub struct Intended {
+    /// Its name, for ever.
+    pub id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// Whether it is about to have its effect.
+    pub start: Option<Start>,
+}
+
+/// A call that is about to have its effect.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// What the tool wants to know after a crash, as JSON.
+    pub plan: Option<String>,
+}
+
+/// Writes down a call that a model asked for in the entry `seq`, as its number `position`.
 pub fn intend(
     tx: &mut WriteTx<'_>,
-    id: CallId,
     (session, turn): (SessionId, TurnId),
     (seq, position): (i64, usize),
-    tool: &str,
+    call: &Intended,
 ) -> Result<()> {
     let position = i64::try_from(position).unwrap_or(i64::MAX);
+    let Intended { id, tool, start } = call;
+    let (state, plan, started_at) = match start {
+        None => (State::Intended, None, None),
+        Some(Start { plan }) => (State::Started, plan.as_deref(), Some(tx.now())),
+    };
+    let tool = storable(tool);
     tx.execute(
-        "INSERT INTO calls (id, session, turn, seq, position, tool, state)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![id, session, turn, seq, position, &*storable(tool), State::Intended],
+        "INSERT INTO calls (id, session, turn, seq, position, tool, state, plan, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![*id, session, turn, seq, position, &*tool, state, plan, started_at],
     )?;
     Ok(())
 }
 
 /// Writes down that a call is about to have its effect.
-pub fn start(
-    tx: &mut WriteTx<'_>,
-    session: SessionId,
-    id: CallId,
-    plan: Option<&str>,
-) -> Result<()> {
+pub fn start(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, start: &Start) -> Result<()> {
     let now = tx.now();
     tx.execute(
         "UPDATE calls SET state = ?3, plan = ?4, started_at = ?5 WHERE session = ?1 AND id = ?2",
-        params![session, id, State::Started, plan, now],
+        params![session, id, State::Started, start.plan.as_deref(), now],
     )?;
     Ok(())
 }

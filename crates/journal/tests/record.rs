@@ -92,33 +92,42 @@ fn the_same_input_twice_is_the_same_turn() {
 fn a_call_is_open_until_its_first_outcome() {
     on_both(|store| {
         let begun = begun(store);
-        let (first, second) = (CallId::new(), CallId::new());
+        let [first, second, third] = [(); 3].map(|()| CallId::new());
         let asked = |id: &str| Call {
             id: id.to_owned(),
             name: "shell".to_owned(),
             arguments: "{\"command\":\"\0\"}".to_owned(),
             extra: None,
         };
-        let parts = vec![AssistantPart::Call(asked("a")), AssistantPart::Call(asked("b"))];
+        let parts = ["a", "b", "c"].map(|id| AssistantPart::Call(asked(id))).to_vec();
         let body = Body::Assistant { parts, model: "m".to_owned() };
         let place = (begun.session, begun.turn);
         write(store, |tx| {
             let seq = entry::append(tx, begun.session, begun.turn, &body)?;
-            call::intend(tx, first, place, (seq, 0), "shell")?;
-            call::intend(tx, second, place, (seq, 1), "shell")?;
-            call::start(tx, begun.session, first, Some("{\"keeper\":\"k\"}"))
+            let start = call::Start { plan: Some("{\"keeper\":\"k\"}".to_owned()) };
+            let third_start = Some(start.clone());
+            let calls = [(first, None), (second, None), (third, third_start)];
+            for (position, (id, start)) in calls.into_iter().enumerate() {
+                let intended = call::Intended { id, tool: "shell".to_owned(), start };
+                call::intend(tx, place, (seq, position), &intended)?;
+            }
+            call::start(tx, begun.session, first, &start)
         });
         let open = store.read(|tx| call::open(tx, begun.session)).unwrap();
         let states: Vec<_> = open.iter().map(|open| (open.id, open.state)).collect();
-        assert_eq!(states, [(first, call::State::Started), (second, call::State::Intended)]);
-        assert_eq!(open[0].plan.as_deref(), Some("{\"keeper\":\"k\"}"));
+        let (started, intended) = (call::State::Started, call::State::Intended);
+        assert_eq!(states, [(first, started), (second, intended), (third, started)]);
+        for open in [&open[0], &open[2]] {
+            assert_eq!(open.plan.as_deref(), Some("{\"keeper\":\"k\"}"));
+            assert!(open.started_at.is_some());
+        }
         assert_eq!((&open[0].call, &open[1].call), (&asked("a"), &asked("b")));
         assert!(write(store, |tx| call::finish(tx, begun.session, first, 2)));
         assert!(
             !write(store, |tx| call::finish(tx, begun.session, first, 3)),
             "a second outcome was taken"
         );
-        assert_eq!(store.read(|tx| call::open(tx, begun.session)).unwrap().len(), 1);
+        assert_eq!(store.read(|tx| call::open(tx, begun.session)).unwrap().len(), 2);
     });
 }
 

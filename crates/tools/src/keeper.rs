@@ -26,6 +26,7 @@ mod link;
 mod live;
 mod output;
 mod protocol;
+mod spawn;
 mod spool;
 mod sweep;
 mod syscalls;

@@ -3,6 +3,7 @@
 mod retention;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub(super) enum Said {
 pub(super) struct Jobs {
     name: String,
     spool: Spool,
+    /// What jobs without an input read.
+    nothing: OwnedFd,
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
     claims: Claims,
@@ -72,11 +75,12 @@ enum Kept {
 }
 
 impl Jobs {
-    pub(super) fn new(name: String, spool: Spool) -> Self {
-        Self {
+    pub(super) fn new(name: String, spool: Spool) -> io::Result<Self> {
+        Ok(Self {
             brands: Some(Brands::new(&name)),
             name,
             spool,
+            nothing: File::open("/dev/null")?.into(),
             live: BTreeMap::new(),
             past: HashMap::new(),
             claims: Claims::default(),
@@ -85,7 +89,7 @@ impl Jobs {
             children: false,
             strays: None,
             long_log: retention::LONG_LOG,
-        }
+        })
     }
 
     pub(super) fn spool(&self) -> &Spool {
@@ -118,7 +122,7 @@ impl Jobs {
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(&self.name, job, output, brand, now) {
+        let live = match Live::start(&self.name, job, &self.nothing, output, brand, now) {
             Ok(live) => live,
             Err(reason) => {
                 self.bury(job, 0, Ended::failed(reason), Vec::new());
@@ -282,7 +286,7 @@ impl Jobs {
     /// The descriptors to wait for: outputs, and inputs for which something waits.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = (&OwnedFd, Direction)> {
         self.live.values().flat_map(|live| {
-            let pipe = live.pipe.as_ref().map(|pipe| (pipe, Direction::From));
+            let pipe = live.watched().map(|pipe| (pipe, Direction::From));
             let input = live.input.as_ref().filter(|input| input.is_waiting());
             pipe.into_iter().chain(input.map(|input| (input.pipe(), Direction::To)))
         })
@@ -483,7 +487,7 @@ mod tests {
     fn jobs(key: &str, background: bool) -> (tempfile::TempDir, Jobs, Pid) {
         let directory = tempfile::tempdir().unwrap();
         let spool = Spool::open(directory.path()).unwrap();
-        let mut jobs = Jobs::new("test".to_owned(), spool);
+        let mut jobs = Jobs::new("test".to_owned(), spool).unwrap();
         jobs.brands = None;
         let job = Job {
             key: key.to_owned(),
@@ -517,8 +521,8 @@ mod tests {
     #[test]
     fn the_backstop_ends_a_job_in_the_foreground_after_half_an_hour_whatever_was_asked_for() {
         let (_directory, mut jobs, root) = jobs("foreground", false);
-        assert_eq!(jobs.due(), Some(START + BACKSTOP));
         jobs.advance(START + BACKSTOP - Duration::from_millis(1));
+        assert_eq!(jobs.due(), Some(START + BACKSTOP));
         assert!(jobs.live["foreground"].killing.is_none() && jobs.said().is_empty());
         jobs.advance(START + BACKSTOP);
         let ended = ended(&mut jobs, root, START + BACKSTOP + Duration::from_millis(10));

@@ -1,22 +1,27 @@
 //! One connection of an agent to a keeper.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::SendFlags;
-use tokio::net::UnixStream;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, oneshot};
 
 use super::client::Ending;
 use super::error::KeeperError;
 use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+use super::syscalls::one_way;
 
 /// One connection of an agent to a keeper.
 pub(super) struct Link {
     pub(super) name: String,
-    stream: UnixStream,
+    /// Woken only when there is something to read: with both ways each request would wake this
+    /// process once more, when the keeper takes it in.
+    stream: AsyncFd<UnixStream>,
     state: Mutex<State>,
     /// Something could not be sent at once.
     blocked: Notify,
@@ -34,12 +39,12 @@ impl Link {
     /// Takes a connection over; `news` is called with what nobody asked for, `closed` at the end.
     pub(super) fn open(
         name: String,
-        stream: std::os::unix::net::UnixStream,
+        stream: UnixStream,
         news: impl Fn(Ending) + Send + 'static,
         closed: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         stream.set_nonblocking(true)?;
-        let stream = UnixStream::from_std(stream)?;
+        let stream = one_way(stream, Interest::READABLE)?;
         let link = Arc::new(Self { name, stream, state: Mutex::default(), blocked: Notify::new() });
         let reading = link.clone();
         tokio::spawn(async move {
@@ -63,7 +68,7 @@ impl Link {
         let mut state = self.state();
         state.closed = true;
         state.waiting.clear();
-        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(self.stream.get_ref(), rustix::net::Shutdown::Both);
     }
 
     /// Sends a request whose answer nobody waits for. It works without waiting, so that what is
@@ -95,8 +100,8 @@ impl Link {
         })?;
         let mut sent = 0;
         if state.outgoing.is_empty() {
-            match rustix::net::send(&self.stream, &frame, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
-            {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(self.stream.get_ref(), &frame, flags) {
                 Ok(length) => sent = length,
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return Err(KeeperError::Lost),
@@ -117,16 +122,17 @@ impl Link {
             let blocked = !self.state().outgoing.is_empty();
             tokio::select! {
                 readable = self.stream.readable() => {
-                    if readable.is_err() { return }
-                    match self.stream.try_read(&mut buffer) {
-                        Ok(0) => return,
-                        Ok(length) => incoming.push(&buffer[..length]),
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                        Err(_) => return,
+                    let Ok(mut ready) = readable else { return };
+                    match ready.try_io(|stream| stream.get_ref().read(&mut buffer)) {
+                        Ok(Ok(0)) => return,
+                        Ok(Ok(length)) => incoming.push(&buffer[..length]),
+                        Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
+                        Ok(Err(_)) => return,
+                        Err(_) => continue,
                     }
                 }
-                writable = self.stream.writable(), if blocked => {
-                    if writable.is_err() || self.flush().is_err() { return }
+                flushed = self.flush(), if blocked => {
+                    if flushed.is_err() { return }
                 }
                 () = self.blocked.notified() => {}
             }
@@ -140,16 +146,23 @@ impl Link {
         }
     }
 
-    fn flush(&self) -> io::Result<()> {
-        let mut state = self.state();
-        while !state.outgoing.is_empty() {
-            match self.stream.try_write(&state.outgoing) {
-                Ok(length) => drop(state.outgoing.drain(..length)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+    /// Sends what could not be sent at once, when there is room.
+    async fn flush(&self) -> io::Result<()> {
+        let stream = self.stream.get_ref().try_clone()?;
+        let stream = one_way(stream, Interest::WRITABLE)?;
+        loop {
+            let mut ready = stream.writable().await?;
+            let mut state = self.state();
+            if state.outgoing.is_empty() {
+                return Ok(());
+            }
+            match ready.try_io(|stream| stream.get_ref().write(&state.outgoing)) {
+                Ok(Ok(length)) => drop(state.outgoing.drain(..length)),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) => {}
             }
         }
-        Ok(())
     }
 
     fn receive(&self, Reply { number, says }: Reply, news: &impl Fn(Ending)) {

@@ -1,9 +1,7 @@
 //! One running job: its process, its pipes, its limits.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -11,10 +9,11 @@ use rustix::process::WaitStatus;
 
 use super::ending::{Ended, How, Why};
 use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job, Program};
+use super::job::{BACKSTOP, Job};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
+use super::spawn::{Start, spawn};
 use super::{JOB_MARK, KEEPER_MARK};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
@@ -23,6 +22,10 @@ pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
 pub(super) const PIECE: usize = 64 << 10;
 const PIECES: usize = 16;
 
+/// So long nobody looks at a job's output: most have ended by then, and one look is enough. The pipe
+/// holds what comes meanwhile.
+const YOUNG: Duration = Duration::from_millis(3);
+
 /// A job of which something runs.
 pub(super) struct Live {
     pub(super) job: Job,
@@ -30,6 +33,7 @@ pub(super) struct Live {
     pub(super) brand: Option<u64>,
     pub(super) started: Duration,
     wrote: Duration,
+    young: bool,
     pub(super) pipe: Option<OwnedFd>,
     pub(super) output: Output,
     pub(super) input: Option<Input>,
@@ -52,15 +56,18 @@ pub(super) enum Direction {
 }
 
 impl Live {
-    /// Starts a job; the error says why it cannot be.
+    /// Starts a job, which reads from `nothing` unless it has an input; the error says why it cannot
+    /// be.
     pub(super) fn start(
         keeper: &str,
         job: &Job,
+        nothing: &OwnedFd,
         output: Output,
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
-        let (root, pipe, input) = spawn(keeper, job).map_err(|error| reason(job, &error))?;
+        let (root, pipe, input) =
+            start(keeper, job, nothing).map_err(|error| reason(job, &error))?;
         Ok(Self {
             job: Job {
                 key: job.key.clone(),
@@ -75,6 +82,7 @@ impl Live {
             brand,
             started: now,
             wrote: now,
+            young: true,
             pipe: Some(pipe),
             output,
             input,
@@ -123,10 +131,20 @@ impl Live {
         }
         let wall = self.wall().map(|wall| self.started + wall);
         let idle = self.job.limits.idle.map(|idle| self.wrote + idle);
-        wall.into_iter().chain(idle).min()
+        let look = self.young.then_some(self.started + YOUNG);
+        wall.into_iter().chain(idle).chain(look).min()
+    }
+
+    /// The output that is waited for.
+    pub(super) fn watched(&self) -> Option<&OwnedFd> {
+        self.pipe.as_ref().filter(|_| !self.young)
     }
 
     pub(super) fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
+        self.young &= now < self.started + YOUNG;
+        if self.young {
+            return self.flush_input();
+        }
         let before = self.output.total();
         self.drain(buffer);
         if self.output.total() > before {
@@ -173,45 +191,26 @@ fn reason(job: &Job, error: &io::Error) -> String {
 }
 
 /// Starts the process of a job: its number, its output, its input.
-#[expect(clippy::disallowed_methods, reason = "children belong to the keeper, which is here")]
-fn spawn(keeper: &str, job: &Job) -> io::Result<(i32, OwnedFd, Option<Input>)> {
+fn start(keeper: &str, job: &Job, nothing: &OwnedFd) -> io::Result<(i32, OwnedFd, Option<Input>)> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&output, true)?;
-    let mut command = match &job.program {
-        Program::Line(line) => {
-            let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(line);
-            command
-        }
-        Program::Arguments(arguments) => {
-            let (program, rest) = arguments
-                .split_first()
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program given"))?;
-            let mut command = Command::new(program);
-            command.args(rest);
-            command
-        }
-    };
-    // No hook before the exec: it would cost the fast way to spawn.
-    command
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
-        .env(KEEPER_MARK, keeper)
-        .env(JOB_MARK, &job.key)
-        .current_dir(&job.directory)
-        .process_group(0)
-        .stdout(end.try_clone()?)
-        .stderr(end);
     let input = if job.input {
         let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&input, true)?;
-        command.stdin(end);
-        Some(Input::new(input))
+        Some((end, Input::new(input)))
     } else {
-        command.stdin(Stdio::null());
         None
     };
-    let child = command.spawn()?;
-    Ok((i32::try_from(child.id()).unwrap_or(0), output, input))
+    let own = job.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let environment: Vec<(&str, &str)> =
+        own.chain([(KEEPER_MARK, keeper), (JOB_MARK, &job.key)]).collect();
+    let root = spawn(&Start {
+        program: &job.program,
+        directory: &job.directory,
+        environment: &environment,
+        input: input.as_ref().map_or(nothing.as_fd(), |(end, _)| end.as_fd()),
+        output: end.as_fd(),
+    })?;
+    Ok((root, output, input.map(|(_, input)| input)))
 }

@@ -3,10 +3,13 @@
 
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Which side of a fork this is.
 pub(super) enum Side {
@@ -56,4 +59,10 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
         }
     }
     Ok(signals)
+}
+
+/// A socket that wakes whoever waits for one way of it only.
+pub(super) fn one_way(stream: UnixStream, way: Interest) -> io::Result<AsyncFd<UnixStream>> {
+    // SAFETY: a stream has the same descriptor from its beginning to its end, and keeps it open.
+    unsafe { AsyncFd::register_with_interest(stream, way) }.map_err(Into::into)
 }

@@ -28,7 +28,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
     let name = directory.file_name().map_or_else(String::new, |name| name.display().to_string());
     listener.set_nonblocking(true)?;
     let signals = child_signals()?;
-    let jobs = Jobs::new(name, Spool::open(directory)?);
+    let jobs = Jobs::new(name, Spool::open(directory)?)?;
     let opened = now();
     let worker = Worker {
         jobs,

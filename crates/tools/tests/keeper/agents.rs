@@ -136,6 +136,8 @@ async fn whoever_starts_a_keeper_sweeps_too() {
     kill(parent(worker).unwrap().0);
     kill(worker);
     agent.kill_and_wait();
+    // A signal takes a moment, and a keeper that lives is left alone.
+    until("the worker is dead", PATIENCE, || parent(worker).is_none()).await;
     scene.keeper.name().await.unwrap();
     until("the leftover is killed", PATIENCE, || running(&mark).is_empty()).await;
     scene.keeper.leave().await;

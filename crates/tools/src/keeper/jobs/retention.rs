@@ -77,7 +77,7 @@ mod tests {
     fn a_long_log_forgets_old_outputs_and_no_job() {
         let directory = tempfile::tempdir().unwrap();
         let spool = Spool::open(directory.path()).unwrap();
-        let mut jobs = Jobs::new("test".to_owned(), spool);
+        let mut jobs = Jobs::new("test".to_owned(), spool).unwrap();
         jobs.long_log = 4 << 20;
         for number in 0..400 {
             let job = Job {

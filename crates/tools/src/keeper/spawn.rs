@@ -1,0 +1,250 @@
+//! Starting a process, the short way.
+//!
+//! The child borrows this process's memory until it has become another program, as `posix_spawn`
+//! does it, so nothing is copied. That function takes every signal back to its default, one call
+//! each, and has no place for what a sandbox needs; here only what this process changed is undone.
+#![allow(unsafe_code, reason = "a child that borrows our memory has no safe face")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::job::Program;
+
+/// The stack of the child while it borrows our memory. It makes a few calls and has no deep ones.
+const STACK: usize = 64 << 10;
+const SHELL: &str = "/bin/sh";
+/// Signals that this process handles or ignores; a new program has the defaults.
+const CHANGED: [c_int; 4] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGSEGV, libc::SIGBUS];
+
+/// What a process is started with.
+pub(super) struct Start<'a> {
+    pub(super) program: &'a Program,
+    pub(super) directory: &'a Path,
+    /// Its whole environment.
+    pub(super) environment: &'a [(&'a str, &'a str)],
+    pub(super) input: BorrowedFd<'a>,
+    /// Where both of its outputs go.
+    pub(super) output: BorrowedFd<'a>,
+}
+
+/// Starts a process as the leader of a group of its own, and answers its number.
+pub(super) fn spawn(start: &Start<'_>) -> io::Result<i32> {
+    let arguments = match start.program {
+        Program::Line(line) => vec![c_string(SHELL)?, c_string("-c")?, c_string(line)?],
+        Program::Arguments(words) => words.iter().map(c_string).collect::<io::Result<_>>()?,
+    };
+    let program = match start.program {
+        Program::Line(_) => c_string(SHELL)?,
+        Program::Arguments(words) => c_string(find(words, start)?.as_os_str())?,
+    };
+    let environment: Vec<CString> = start
+        .environment
+        .iter()
+        .map(|(name, value)| c_string(&format!("{name}={value}")))
+        .collect::<io::Result<_>>()?;
+    let directory = c_string(start.directory.as_os_str())?;
+    let (arguments, environment) = (pointers(&arguments), pointers(&environment));
+    let mut child = Child {
+        program: program.as_ptr(),
+        arguments: arguments.as_ptr(),
+        environment: environment.as_ptr(),
+        directory: directory.as_ptr(),
+        input: start.input.as_raw_fd(),
+        output: start.output.as_raw_fd(),
+        // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
+        mask: unsafe { std::mem::zeroed() },
+        failed: 0,
+    };
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
+    // SAFETY: the sets are valid. The child runs `become_program` on a stack of its own while this
+    // thread waits, so what `child` points to lives, and nothing is used by both at once. No handler
+    // of ours can run in the child, because all signals are blocked until they have their defaults.
+    let pid = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut child.mask);
+        let pid = libc::clone(
+            become_program,
+            stack.as_mut_ptr().add(stack.capacity()).cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut child).cast(),
+        );
+        let error = (pid == -1).then(io::Error::last_os_error);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const child.mask, std::ptr::null_mut());
+        if let Some(error) = error {
+            return Err(error);
+        }
+        pid
+    };
+    // SAFETY: the child is gone or another program; it wrote this before, through the pointer.
+    let failed = unsafe { std::ptr::read_volatile(&raw const child.failed) };
+    if failed != 0 {
+        if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        }
+        return Err(io::Error::from_raw_os_error(failed));
+    }
+    Ok(pid)
+}
+
+/// What the child needs, laid out before it is there: it may not allocate.
+struct Child {
+    program: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    directory: *const c_char,
+    input: RawFd,
+    output: RawFd,
+    /// The signals that were blocked before.
+    mask: libc::sigset_t,
+    /// What went wrong; zero while nothing did.
+    failed: c_int,
+}
+
+/// The life of the child until it is another program.
+extern "C" fn become_program(child: *mut c_void) -> c_int {
+    let child = child.cast::<Child>();
+    // SAFETY: the pointer is the one that `spawn` gave, and whoever owns it waits. All that is called
+    // is allowed after a fork: it takes no lock and allocates nothing.
+    unsafe {
+        let ready = libc::setpgid(0, 0) == 0
+            && libc::dup2((*child).input, 0) != -1
+            && libc::dup2((*child).output, 1) != -1
+            && libc::dup2((*child).output, 2) != -1
+            && libc::chdir((*child).directory) == 0;
+        if ready {
+            let mut default: libc::sigaction = std::mem::zeroed();
+            default.sa_sigaction = libc::SIG_DFL;
+            for signal in CHANGED {
+                libc::sigaction(signal, &raw const default, std::ptr::null_mut());
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const (*child).mask, std::ptr::null_mut());
+            libc::execve((*child).program, (*child).arguments, (*child).environment);
+        }
+        let failed = &raw mut (*child).failed;
+        failed.write_volatile(*libc::__errno_location());
+        libc::_exit(127)
+    }
+}
+
+fn c_string(text: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> io::Result<CString> {
+    CString::new(text.as_ref().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "there is a zero byte in it"))
+}
+
+/// Pointers to texts, with the null that ends them. They live as long as the texts.
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// The file of a program: the name itself where it is a path, else the first in the child's PATH.
+fn find(words: &[String], start: &Start<'_>) -> io::Result<PathBuf> {
+    let name = words
+        .first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program given"))?;
+    if name.contains('/') {
+        return Ok(PathBuf::from(name));
+    }
+    let path = start.environment.iter().find(|(variable, _)| *variable == "PATH");
+    let places = path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, path)| path);
+    places
+        .split(':')
+        .map(|place| start.directory.join(place).join(name))
+        .find(|file| {
+            rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+        })
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// Runs a program and answers its exit code and what it wrote.
+    fn run(program: &Program, directory: &Path, environment: &[(&str, &str)]) -> (i32, String) {
+        let (mut from, to) = io::pipe().unwrap();
+        let input = std::fs::File::open("/dev/null").unwrap();
+        let start =
+            Start { program, directory, environment, input: input.as_fd(), output: to.as_fd() };
+        let pid = rustix::process::Pid::from_raw(spawn(&start).unwrap()).unwrap();
+        drop(to);
+        let output = io::read_to_string(&mut from).unwrap();
+        let options = rustix::process::WaitOptions::empty();
+        let (_, status) = rustix::process::waitpid(Some(pid), options).unwrap().unwrap();
+        (status.exit_status().unwrap(), output)
+    }
+
+    #[test]
+    fn a_program_gets_its_words_its_directory_its_environment_and_a_group_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path().canonicalize().unwrap();
+        let line =
+            "pwd; echo \"$NAME\"; env | sort | head -1; ps -o pgid= -p $$ | tr -d ' '; echo $$";
+        let line = Program::Line(line.to_owned());
+        let environment = [("NAME", "a b"), ("PATH", "/usr/bin:/bin")];
+        let (code, output) = run(&line, &here, &environment);
+        let lines: Vec<&str> = output.lines().collect();
+        assert_eq!(code, 0, "{output}");
+        assert_eq!(lines[..3], [here.to_str().unwrap(), "a b", "NAME=a b"]);
+        assert_eq!(lines[3], lines[4], "it leads its group");
+    }
+
+    #[test]
+    fn signals_are_as_a_new_program_expects_them() {
+        let line = Program::Line("cat /proc/self/status".to_owned());
+        let (_, output) = run(&line, Path::new("/"), &[("PATH", "/usr/bin:/bin")]);
+        let lines = output.lines().filter_map(|line| line.split_once(':'));
+        let masks = lines.filter(|(name, _)| ["SigBlk", "SigIgn", "SigCgt"].contains(name));
+        assert_eq!(masks.clone().count(), 3, "{output}");
+        for (name, bits) in masks {
+            // The C library's two own signals may be ignored; nobody can send them.
+            let bits = u64::from_str_radix(bits.trim(), 16).unwrap() & !(0b11 << 31);
+            assert_eq!(bits, 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_in_the_path_it_will_have() {
+        let directory = tempfile::tempdir().unwrap();
+        let words =
+            Program::Arguments(vec!["printf".to_owned(), "%s-%s".into(), "a b".into(), "c".into()]);
+        assert_eq!(run(&words, directory.path(), &[("PATH", "/nowhere:/usr/bin:/bin")]).1, "a b-c");
+        let input = std::fs::File::open("/dev/null").unwrap();
+        for (words, path, error) in [
+            (vec!["printf".to_owned()], "/nowhere", libc::ENOENT),
+            (vec!["/etc/passwd".to_owned()], "/bin", libc::EACCES),
+            (vec!["./nothing".to_owned()], "/bin", libc::ENOENT),
+        ] {
+            let start = Start {
+                program: &Program::Arguments(words),
+                directory: directory.path(),
+                environment: &[("PATH", path)],
+                input: input.as_fd(),
+                output: input.as_fd(),
+            };
+            assert_eq!(spawn(&start).unwrap_err().raw_os_error(), Some(error));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_started_says_so_and_leaves_no_process() {
+        let input = std::fs::File::open("/dev/null").unwrap();
+        let start = Start {
+            program: &Program::Line("true".to_owned()),
+            directory: Path::new("/nowhere"),
+            environment: &[],
+            input: input.as_fd(),
+            output: input.as_fd(),
+        };
+        for _ in 0..10 {
+            assert_eq!(spawn(&start).unwrap_err().kind(), io::ErrorKind::NotFound);
+        }
+        let zero = Start { program: &Program::Line("a\0b".to_owned()), ..start };
+        assert_eq!(spawn(&zero).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}
