@@ -19,7 +19,10 @@ async fn listed(catalogue: Catalogue, api: Api, path: &str) -> Vec<Listed> {
     listed.unwrap()
 }
 
-fn told(models: &[Listed]) -> Vec<(&str, Option<u64>, Option<u64>, Option<bool>, Option<bool>)> {
+/// Name, window, the window it is served with, tools, in memory.
+type Told<'a> = (&'a str, Option<u64>, Option<u64>, Option<bool>, Option<bool>);
+
+fn told(models: &[Listed]) -> Vec<Told<'_>> {
     models
         .iter()
         .map(|one| (one.name.as_str(), one.window, one.served, one.tools, one.loaded))
