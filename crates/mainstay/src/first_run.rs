@@ -39,8 +39,10 @@ pub(crate) fn ensure_model(
     owner: OwnerId,
     config: &Config,
 ) -> Result<bool, Error> {
-    // An agent's commands have no business with the settings.
-    if !config.models().is_empty() || env::is_run_by_an_agent() {
+    // An agent's commands have no business with the settings, and who is at work already is not
+    // at the first run.
+    let is_at_work = tokio::runtime::Handle::try_current().is_ok();
+    if !config.models().is_empty() || env::is_run_by_an_agent() || is_at_work {
         return Ok(false);
     }
     let run = FirstRun { settings, store, owner, config, client: Client::new() };

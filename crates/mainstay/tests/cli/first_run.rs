@@ -1,8 +1,10 @@
 //! The first run: no model is configured, and a server of this machine may or may not be there.
 
-use std::process::Command;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, Catalogue, ModelServer, Offered, Reply, Shape};
+use mainstay_testkit::model::{Asked, Catalogue, Gate, ModelServer, Offered, Reply, Shape};
 use serde_json::json;
 
 use super::home::{Home, steady};
@@ -238,6 +240,53 @@ fn a_key_that_a_person_chooses_is_used_then() {
     assert!(config(&home).contains("model = \"far/claude-y\""));
     assert!(far.asked().iter().all(|asked| asked.header("x-api-key") == Some("sk-far")));
     assert!(!terminal.screen().contains("sk-far"));
+}
+
+#[test]
+fn killed_in_the_middle_of_the_trial_the_next_run_begins_anew() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let held = gate.clone();
+    let server = ModelServer::answering(move |asked: &Asked| match asked.number {
+        1 => able(asked).held_by(&held),
+        _ => able(asked),
+    });
+    server.offer(Catalogue::ollama([Offered::new("qwen3:8b", 40_960)]));
+    let mut first = command(&home, &at("ollama", &server), &["run", "hi"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_for_requests(1, Duration::from_secs(30));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(!home.path("home/config.toml").exists());
+    gate.open();
+    let ran = home.ran(&mut command(&home, &at("ollama", &server), &["run", "hi"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello to you\n"), "{ran}");
+    // The call that nobody saw the end of is in the ledger too.
+    let cost = home.run("cost --by model --json").json();
+    assert_eq!(cost["parts"][0]["calls"], 3, "{cost}");
+}
+
+#[test]
+fn servers_that_say_nothing_hold_nobody_up() {
+    let (home, server) = (Home::new(), ollama(able));
+    let silent: Vec<TcpListener> =
+        (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let mut servers = at("ollama", &server);
+    for socket in &silent {
+        servers.push_str(&format!(",other=http://{}/v1", socket.local_addr().unwrap()));
+    }
+    let began = Instant::now();
+    let ran = home.ran(&mut command(&home, &servers, &["run", "hi"]));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    // Three seconds side by side; one after the other it would be nine.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+
+    let wrong = home.ran(&mut command(&Home::new(), "ollama", &["config", "get"]));
+    assert_eq!(wrong.code, Some(0), "who looks at nothing minds nothing: {wrong}");
+    let other = Home::new();
+    other.ran(&mut command(&other, "ollama", &["run", "hi"])).refused(2, "which is no NAME=URL");
 }
 
 #[test]

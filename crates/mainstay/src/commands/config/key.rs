@@ -76,10 +76,8 @@ fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
         .answer(&data, &format!("the key of {provider} is kept in {}", path.display()))?;
     let config = Config::load(&settings, None, context.output)?;
     if known(provider).is_none() && config.provider(provider).is_err() {
-        context.output.warning(format!(
-            "there is no provider {provider} yet; say where it is: `{}`",
-            settings.command(&format!("config set providers.{provider}.base_url URL"))
-        ));
+        let next = settings.command(&format!("config set providers.{provider}.base_url URL"));
+        context.output.note(format!("if {provider} serves models, say where it is: `{next}`"));
     } else if config.models().is_empty() {
         let next = settings.command("models");
         context.output.note(format!("see its models with `{next}`"));
