@@ -15,6 +15,7 @@ use mainstay_agent::{Budgets, Trial, trial};
 use mainstay_llm::{Candidate, Client};
 use mainstay_store::{OwnerId, Store};
 use question::{Choice, Question};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
@@ -28,7 +29,7 @@ use crate::settings::Settings;
 
 /// How long a trial may take: a model may have to be loaded first.
 const TRIAL: Duration = Duration::from_secs(180);
-/// So many models are tried where nobody can be asked.
+/// So many models are tried where nobody can be asked, while none took too long.
 const TRIES: usize = 3;
 
 /// Sees to it that a model is configured. Answers whether one was written down now.
@@ -129,7 +130,11 @@ impl FirstRun<'_> {
     async fn alone(&self, found: Vec<Found>, offers: &[found::Offer]) -> Result<String, Error> {
         let mut failed = Vec::new();
         let mut speaker = None;
+        let began = Instant::now();
         for one in found.into_iter().take(TRIES) {
+            if began.elapsed() >= TRIAL {
+                break;
+            }
             say(&format!("No model is configured; trying {}, found on this machine …", one.name()));
             match self.tried(&one).await? {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,

@@ -108,8 +108,10 @@ pub(crate) fn unset(path: &Path, name: &Name) -> Result<bool, Error> {
 /// Writes a whole file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
     fsatomic::write(path, text.as_bytes(), PRIVATE_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display()))
-            .hint(format!("See who may write there: ls -ld {}", wording::path(path)))
+        Error::failed(format!("{} cannot be written: {error}", path.display())).hint(format!(
+            "See who may write there: ls -ld {}",
+            wording::path(path.parent().unwrap_or(path))
+        ))
     })
 }
 
