@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use mainstay_journal::SessionId;
 use mainstay_llm::Client;
-use mainstay_message::ToolSpec;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::endings::Endings;
+use crate::offer::Offer;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -26,8 +26,7 @@ pub(crate) struct Parts {
     pub(crate) client: Client,
     pub(crate) keeper: Keeper,
     pub(crate) endings: Endings,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) offer: Offer,
     pub(crate) settings: Settings,
 }
 
@@ -42,11 +41,13 @@ pub enum Opened {
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
-        let tools = mainstay_tools::all();
-        let specs = tools.iter().map(|tool| tool.spec()).collect();
+        let window = settings.chain.first().and_then(|candidate| candidate.window);
+        let mut tools = mainstay_tools::all();
+        tools.extend(settings.tools.iter().cloned());
+        let offer = Offer::new(tools, window);
         let client = Client::new();
         let endings = Endings::of(&keeper);
-        let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
+        let parts = Parts { store, owner, client, keeper, endings, offer, settings };
         Self { parts: Arc::new(parts) }
     }
 
@@ -82,8 +83,7 @@ impl Agent {
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let place = self.parts.specs.iter().position(|spec| spec.name == name)?;
-        self.parts.tools.get(place)
+        self.parts.offer.tool(name)
     }
 
     pub(crate) fn write<T: Send>(

@@ -15,6 +15,7 @@ mod error;
 mod event;
 pub mod guard;
 mod known;
+pub mod offer;
 mod pending;
 pub mod policy;
 mod processes;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::offer::is_small;
+
 /// How much of one file with instructions is read.
 const LONGEST: u64 = 32 * 1024;
 /// Where projects keep instructions for agents.
@@ -25,11 +27,6 @@ pub(crate) fn system(workspace: &Path, date: &str, window: Option<u64>) -> Strin
         let _ = write!(prompt, "\n# Instructions from {}\n\n{}\n", path.display(), text.trim());
     }
     prompt
-}
-
-/// Whether a window of so many tokens is better not filled with tools and instructions.
-pub(crate) fn is_small(window: u64) -> bool {
-    window <= 16 * 1024
 }
 
 const RULES: &str = "\

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -38,6 +39,10 @@ pub struct Settings {
     pub pass_environment: Vec<String>,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// Tools besides those that every agent has.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Reads documents for the tools.
+    pub reader: Option<Reader>,
 }
 
 /// What may be spent, at most.
@@ -98,6 +103,8 @@ impl Default for Settings {
             environment: Vec::new(),
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
+            tools: Vec::new(),
+            reader: None,
         }
     }
 }

@@ -68,6 +68,8 @@ pub(crate) fn agent(
 
 /// The word that makes this program a keeper.
 pub(crate) const KEEPER: &str = "keeper";
+/// The word that makes this program a reader of documents.
+pub(crate) const READER: &str = "reader";
 
 /// What no tool opens: the home, and the store with its side files.
 fn forbidden(settings: &Settings) -> Vec<PathBuf> {

@@ -20,6 +20,7 @@ pub mod process;
 pub mod proxy;
 pub mod shim;
 pub mod sweep;
+pub mod web;
 
 mod artifact;
 mod workers;

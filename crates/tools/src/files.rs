@@ -15,6 +15,7 @@ mod grep;
 mod list;
 mod open;
 mod patch;
+mod pdf;
 mod read;
 mod replace;
 mod seen;
@@ -27,6 +28,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use read::media_type;
 pub use seen::Seen;
 
 use crate::{Beside, Replay, Tool, Traits};

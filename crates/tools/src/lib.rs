@@ -6,20 +6,28 @@
 mod environment;
 mod files;
 pub mod keeper;
+mod more;
 mod outcome;
 mod process;
+pub mod reader;
 mod schema;
 mod shell;
+mod todo;
 mod tool;
+pub mod web;
 mod workplace;
 
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
+pub use more::MoreTools;
 pub use outcome::{Fact, Outcome, Piece, Settled};
 pub use process::{KnownProcess, Process, ProcessState, Processes};
+pub use reader::Reader;
 pub use schema::parameters;
 pub use shell::Shell;
-pub use tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+pub use todo::{Progress, Step, Steps, Todo};
+pub use tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+pub use web::{Fetch, Web, WebSearch};
 pub use workplace::Workplace;
 
 /// All tools, in the order in which a model is told of them.
@@ -27,5 +35,6 @@ pub fn all() -> Vec<std::sync::Arc<dyn Tool>> {
     let mut tools: Vec<std::sync::Arc<dyn Tool>> =
         vec![std::sync::Arc::new(Shell), std::sync::Arc::new(Process)];
     tools.extend(file_tools());
+    tools.push(std::sync::Arc::new(Todo));
     tools
 }

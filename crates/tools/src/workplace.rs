@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use crate::files::Seen;
 use crate::keeper::Keeper;
 use crate::process::Processes;
+use crate::reader::Reader;
+use crate::todo::Steps;
 
 /// Where the calls of a session happen.
 #[derive(Clone)]
@@ -24,6 +26,10 @@ pub struct Workplace {
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+    /// The steps that the model means to take.
+    pub steps: Steps,
+    /// Reads documents; without one they cannot be read.
+    pub reader: Option<Reader>,
 }
 
 impl Workplace {
@@ -37,6 +43,8 @@ impl Workplace {
             pass: Vec::new(),
             seen: Seen::default(),
             forbidden: Vec::new(),
+            steps: Steps::default(),
+            reader: None,
         }
     }
 }

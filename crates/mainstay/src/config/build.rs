@@ -7,10 +7,12 @@ use mainstay_agent::budget::Limits;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{Budgets, Settings};
 use mainstay_llm::{Api, Candidate, FixedKey, Key, NoKey, Prices, Provider, known};
+use mainstay_tools::Reader;
 
 use super::keys::{FromCommand, FromVariable};
 use super::shape::Time;
-use super::{Config, kept, shape};
+use super::{Config, kept, shape, web};
+use crate::engine::READER;
 use crate::env;
 use crate::error::Error;
 
@@ -40,6 +42,11 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        tools: web::tools(config)?,
+        reader: Some(Reader {
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![READER.into()],
+        }),
         ..Settings::default()
     };
     if let Some(effort) = &file.effort {
@@ -154,7 +161,14 @@ pub(super) fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
             .hint("Write a whole address, such as http://127.0.0.1:8080/v1.")
     };
     let base_url = base_url.parse().map_err(|error| wrong(&format!("{error}")))?;
-    let key = key(config, name, &said)?;
+    let wishes = KeyWishes {
+        command: said.api_key_command.as_deref(),
+        variable: said.api_key_env.as_deref(),
+        usual: known.and_then(|known| known.key_variable),
+        // A known provider at an address of one's own may want no key.
+        optional: said.base_url.is_some(),
+    };
+    let key = key(config, name, &wishes)?;
     let headers = said.headers.clone().into_iter().collect();
     let provider = Provider { name: name.to_owned(), api, base_url, key, headers };
     match provider.base_url.scheme() {
@@ -163,25 +177,40 @@ pub(super) fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     }
 }
 
-/// Where a provider's key comes from: what its table says, the key that was kept for it, or the
+/// Where a key comes from: what the settings say, the key that was kept under this name, or the
 /// variable that usually holds it.
-fn key(config: &Config, name: &str, said: &shape::Provider) -> Result<Arc<dyn Key>, Error> {
-    if let Some(command) = &said.api_key_command {
-        let (command, fetched) = (command.clone(), Arc::new(Mutex::new(None)));
+pub(super) fn key(
+    config: &Config,
+    name: &str,
+    said: &KeyWishes<'_>,
+) -> Result<Arc<dyn Key>, Error> {
+    if let Some(command) = said.command {
+        let (command, fetched) = (command.to_owned(), Arc::new(Mutex::new(None)));
         return Ok(Arc::new(FromCommand { command, fetched }));
     }
-    if let Some(variable) = &said.api_key_env {
+    if let Some(variable) = said.variable {
         return Ok(Arc::new(variable_key(variable, false)));
     }
     if let Some(secret) = kept::read(&config.home)?.remove(name) {
         let source = format!("the key kept for {name}");
         return Ok(Arc::new(FixedKey::new(secret, source)));
     }
-    Ok(match known(name).and_then(|known| known.key_variable) {
-        // A known provider at an address of one's own may want no key.
-        Some(variable) => Arc::new(variable_key(variable, said.base_url.is_some())),
+    Ok(match said.usual {
+        Some(variable) => Arc::new(variable_key(variable, said.optional)),
         None => Arc::new(NoKey),
     })
+}
+
+/// What the settings say of a key.
+pub(super) struct KeyWishes<'a> {
+    /// `api_key_command`
+    pub(super) command: Option<&'a str>,
+    /// `api_key_env`
+    pub(super) variable: Option<&'a str>,
+    /// The variable that usually holds it.
+    pub(super) usual: Option<&'a str>,
+    /// Whether there is an answer without one.
+    pub(super) optional: bool,
 }
 
 fn variable_key(name: &str, optional: bool) -> FromVariable {

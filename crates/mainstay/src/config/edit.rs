@@ -274,8 +274,7 @@ fn in_place_of_comment(text: &str, name: &Name, value: &toml_edit::Value) -> Opt
         if line.starts_with('[') {
             here = part.as_deref() == Some(line.trim());
         }
-        let setting = said_by_comment(line)
-            .or_else(|| line.strip_prefix("# for example: ").filter(|_| part.is_none()));
+        let setting = said_by_comment(line).or_else(|| line.strip_prefix("# for example: "));
         let is_it = setting
             .and_then(|setting| setting.split_once('='))
             .is_some_and(|(said, _)| said.trim() == key);

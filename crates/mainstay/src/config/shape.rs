@@ -26,6 +26,8 @@ pub(super) struct File {
     pub(super) keeper: Keeper,
     pub(super) limits: Limits,
     pub(super) shell: Shell,
+    pub(super) fetch: Fetch,
+    pub(super) search: Search,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -103,6 +105,24 @@ pub(super) struct Shell {
     pub(super) pass_environment: Vec<String>,
 }
 
+/// What is fetched from the web.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Fetch {
+    pub(super) allow_private: Vec<String>,
+}
+
+/// Who searches the web.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Search {
+    pub(super) searxng: Option<String>,
+    pub(super) service: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) api_key_env: Option<String>,
+    pub(super) api_key_command: Option<String>,
+}
+
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -165,6 +185,8 @@ const PARTS: &[(&str, &[&str])] = &[
             "keeper",
             "limits",
             "shell",
+            "fetch",
+            "search",
         ],
     ),
     (
@@ -183,6 +205,8 @@ const PARTS: &[(&str, &[&str])] = &[
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
+    ("fetch", &["allow_private"]),
+    ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];
 /// The keys of each table below `providers` and `models`.
 const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];

@@ -9,6 +9,7 @@ mod faults;
 mod inputs;
 mod killed;
 mod odd;
+mod offered;
 mod postgres;
 mod sharing;
 mod tools_in_turns;

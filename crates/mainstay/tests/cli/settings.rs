@@ -263,7 +263,7 @@ fn first_request(window: Option<u64>, instructions: &str) -> Asked {
 }
 
 #[test]
-fn a_small_window_gets_a_shorter_prompt_and_not_a_refusal() {
+fn a_small_window_gets_fewer_tools_and_a_shorter_prompt_and_no_refusal() {
     let instructions = "Indent with tabs.\n".repeat(2_000);
     let large = first_request(None, &instructions);
     let small = first_request(Some(12_000), &instructions);
@@ -277,7 +277,9 @@ fn a_small_window_gets_a_shorter_prompt_and_not_a_refusal() {
         assert!(system.contains("Indent with tabs."), "{system}");
         assert!(system.contains("the file goes on; read it with read_file"), "{system}");
     }
-    for name in ["shell", "read_file", "edit_file", "write_file"] {
+    // The others are told of when they are asked for.
+    assert!(small.tool_names().len() < large.tool_names().len(), "{:?}", small.tool_names());
+    for name in ["shell", "read_file", "edit_file", "write_file", "more_tools"] {
         assert!(tiny.tool_names().iter().any(|tool| tool == name), "{:?}", tiny.tool_names());
     }
 }

@@ -76,10 +76,13 @@ fn refuse_keys(name: &Name, value: &str) -> Result<(), Error> {
             && value.len() < 64
     };
     match name.0.as_slice() {
-        [.., provider, last] if last == "api_key_env" && !is_variable(value) => {
-            Err(Error::usage(format!("{name} takes the name of a variable, not a key"))
-                .hint(format!("Keep a key with `mainstay config key set {provider}`.")))
-        }
+        [.., provider, last] if last == "api_key_env" && !is_variable(value) => Err(Error::usage(
+            format!("{name} takes the name of a variable, not a key"),
+        )
+        .hint(match provider.as_str() {
+            "search" => "Keep a key with `mainstay config key set brave`.".to_owned(),
+            provider => format!("Keep a key with `mainstay config key set {provider}`."),
+        })),
         _ => Ok(()),
     }
 }
