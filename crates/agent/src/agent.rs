@@ -46,6 +46,7 @@ impl Agent {
         tools.extend(settings.tools.iter().cloned());
         let offer = Offer::new(tools, window);
         let client = Client::new();
+        keeper.redact(&settings.redactor);
         let endings = Endings::of(&keeper);
         let parts = Parts { store, owner, client, keeper, endings, offer, settings };
         Self { parts: Arc::new(parts) }
@@ -56,7 +57,8 @@ impl Agent {
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
         let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
-        let prompt = prompt::system(workspace, date, window);
+        let mut prompt = prompt::system(workspace, date, window);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use mainstay_journal::model_call::{self, Purpose};
 use mainstay_llm::{Candidate, Client, Request};
-use mainstay_message::{AssistantPart, Content, Message, ToolSpec, Usage};
+use mainstay_message::{AssistantPart, Content, Message, Redactor, ToolSpec, Usage};
 use mainstay_store::{Id, OwnerId, Store};
 use serde_json::json;
 
-use crate::Result;
 use crate::agent::blocking;
 use crate::asking;
 use crate::budget::{self, Account, Amount, Limits};
 use crate::work::words;
+use crate::{Result, redaction};
 
 /// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub async fn trial(
     candidate: &Arc<Candidate>,
     day: Limits,
     limits: &mainstay_llm::Limits,
+    redactor: &Redactor,
 ) -> Result<Trial> {
     let account = Account { owner, path: Vec::new(), day };
     let purpose = Purpose { owner, session: None, turn: None, purpose: "trial" };
@@ -78,8 +79,13 @@ pub async fn trial(
         max_output: Some(candidate.max_output.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT)),
         ..Request::default()
     };
-    let asked = client.call(std::slice::from_ref(candidate), &request, limits, &mut |_| {}).await;
+    let mut asked =
+        client.call(std::slice::from_ref(candidate), &request, limits, &mut |_| {}).await;
 
+    match &mut asked {
+        Ok(answer) => redaction::answer(redactor, answer),
+        Err(failure) => redaction::failure(redactor, failure),
+    }
     let attempts = asking::attempts(&asked);
     blocking(|| {
         store.write(|tx| -> Result<_> {

@@ -5,6 +5,7 @@
 
 mod build;
 pub(crate) mod edit;
+mod hooks;
 pub(crate) mod kept;
 mod keys;
 pub(crate) mod layers;
@@ -16,19 +17,21 @@ mod tests;
 mod web;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use build::{Overrides, agent_settings};
 use futures_util::FutureExt;
 use layers::{Layer, Origin};
-use mainstay_llm::{Candidate, Provider, Secret, known};
+use mainstay_agent::Hooks;
+use mainstay_llm::{Candidate, Provider, known};
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
-use crate::env;
 use crate::error::Error;
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::{env, redaction};
 
 /// What the files say.
 #[derive(Debug, Default)]
@@ -41,6 +44,8 @@ pub(crate) struct Config {
     layers: Vec<Layer>,
     /// The profile that holds, and by what it was chosen.
     profile: Option<(String, String)>,
+    /// Commands of the user that are run at fixed points of a turn.
+    hooks: Arc<Hooks>,
 }
 
 /// What is known of a provider's key without asking for it.
@@ -97,6 +102,8 @@ impl Config {
         config.layers.extend(profile.filter(|_| is_asked_for));
         config.layers.extend(environment());
         config.file = typed(layers::merged(&config.layers)).map_err(|error| config.wrong(error))?;
+        config.make_secrets_known();
+        config.hooks = Arc::new(hooks::read(&config.home, &config.file.hooks, output)?);
         Ok(config)
     }
 
@@ -166,37 +173,30 @@ impl Config {
         Ok(names)
     }
 
-    /// Every secret value in force that can be known without running anything, each with a name that
-    /// may be shown: kept keys, variables that providers use, headers, passwords in addresses.
-    #[allow(dead_code, reason = "for whoever keeps them out of journal, log and screen")]
-    pub(crate) fn secrets(&self) -> Vec<(String, Secret)> {
-        let mut secrets: Vec<(String, Secret)> = Vec::new();
-        let kept = kept::read(&self.home).unwrap_or_default();
-        secrets.extend(kept.into_iter().map(|(name, key)| (format!("the key of {name}"), key)));
+    /// Makes every secret value known that can be without running anything: kept keys, variables that
+    /// providers and services use, headers, and passwords in addresses. What a command prints is made
+    /// known when it does.
+    fn make_secrets_known(&self) {
+        for (name, key) in kept::read(&self.home).unwrap_or_default() {
+            redaction::add(&format!("key of {name}"), key.expose());
+        }
         let said = self.file.providers.values().filter_map(|provider| provider.api_key_env.clone());
         let usual = mainstay_llm::KNOWN.iter().filter_map(|name| known(name)?.key_variable);
         let search = self.file.search.api_key_env.clone().into_iter();
         let services = web::KEY_VARIABLES.iter().map(|name| (*name).to_owned());
-        let variables = said.chain(usual.map(str::to_owned)).chain(search).chain(services);
-        for variable in variables {
+        for variable in said.chain(usual.map(str::to_owned)).chain(search).chain(services) {
             if let Some(value) = env::named_by_configuration(&variable) {
-                let secret = Secret::new(&value.to_string_lossy());
-                secrets.push((variable, secret));
+                redaction::add(&variable, &value.to_string_lossy());
             }
         }
         for (name, provider) in &self.file.providers {
             for (header, value) in &provider.headers {
-                // The word before the key is no secret.
-                let value = value.strip_prefix("Bearer ").unwrap_or(value);
-                secrets.push((format!("the header {header} of {name}"), Secret::new(value)));
+                redaction::add_header(name, header, value);
             }
-            let url = provider.base_url.as_deref().and_then(|url| url.parse::<url::Url>().ok());
-            if let Some(password) = url.as_ref().and_then(url::Url::password) {
-                secrets.push((format!("the password of {name}"), Secret::new(password)));
+            if let Some(password) = provider.base_url.as_deref().and_then(redaction::password_in) {
+                redaction::add(&format!("password of {name}"), password);
             }
         }
-        secrets.retain(|(_, secret)| !secret.expose().is_empty());
-        secrets
     }
 
     fn profile_layer(&self, profiles: &Table, name: &str, by: &str) -> Result<Layer, Error> {

@@ -120,6 +120,9 @@ impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
             mainstay_agent::Error::Journal(error) => error.into(),
+            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
+                "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
+            ),
             other => Self::configuration(other.to_string()),
         }
     }

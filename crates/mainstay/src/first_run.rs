@@ -225,7 +225,9 @@ impl FirstRun<'_> {
             ..mainstay_llm::Limits::default()
         };
         let day = Budgets::default().day;
-        Ok(trial(self.store, self.owner, &self.client, &candidate, day, &limits).await?)
+        let redactor = crate::redaction::shared();
+        let (store, owner, client) = (self.store, self.owner, &self.client);
+        Ok(trial(store, owner, client, &candidate, day, &limits, redactor).await?)
     }
 
     /// Writes the choice down, and says it.
@@ -297,5 +299,5 @@ fn capital(text: &str) -> String {
 fn say(line: &str) {
     use std::io::Write as _;
     // With standard error gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", crate::redaction::shared().text(line));
 }

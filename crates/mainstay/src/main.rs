@@ -15,6 +15,7 @@ mod first_run;
 mod interrupt;
 mod output;
 mod progress;
+mod redaction;
 mod settings;
 mod telling;
 mod wording;

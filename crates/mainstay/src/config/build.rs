@@ -13,8 +13,8 @@ use super::keys::{FromCommand, FromVariable};
 use super::shape::Time;
 use super::{Config, kept, shape, web};
 use crate::engine::READER;
-use crate::env;
 use crate::error::Error;
+use crate::{env, redaction};
 
 /// What the command line says over the files.
 #[derive(Debug, Default)]
@@ -47,6 +47,9 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
             program: PathBuf::from("/proc/self/exe"),
             arguments: vec![READER.into()],
         }),
+        hooks: config.hooks.clone(),
+        yes: over.yes,
+        redactor: redaction::shared().clone(),
         ..Settings::default()
     };
     if let Some(effort) = &file.effort {

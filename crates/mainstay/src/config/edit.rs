@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item};
 use super::name::Name;
 use super::shape::File;
 use super::template::{TEMPLATE, said_by_comment};
-use super::{Config, build, layers, text_of, typed, unusable};
+use super::{Config, build, hooks, layers, text_of, typed, unusable};
 use crate::error::Error;
 use crate::{env, wording};
 
@@ -185,6 +185,7 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
     let home = path.parent().unwrap_or(Path::new("")).to_owned();
     let judge = |table: Table| {
         let file: File = typed(table).map_err(Error::usage)?;
+        hooks::check(&file.hooks)?;
         let config =
             Config { file, path: path.to_owned(), home: home.clone(), ..Config::default() };
         build::check(&config)

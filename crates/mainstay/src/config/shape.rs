@@ -28,6 +28,8 @@ pub(super) struct File {
     pub(super) shell: Shell,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -187,6 +189,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "shell",
             "fetch",
             "search",
+            "hooks",
         ],
     ),
     (
@@ -213,7 +216,7 @@ const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command",
 const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
 const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
 
-/// The names of all settings but those below `providers`, `models` and `profiles`, in groups.
+/// The names of all settings but those below `providers`, `models`, `profiles` and `hooks`.
 pub(super) fn names() -> Vec<String> {
     let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     let named = PARTS.iter().flat_map(|(part, keys)| {
@@ -222,7 +225,7 @@ pub(super) fn names() -> Vec<String> {
             part => format!("{part}.{key}"),
         })
     });
-    let tables = ["providers", "models", "profiles"];
+    let tables = ["providers", "models", "profiles", "hooks"];
     named
         .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
         .collect()

@@ -56,9 +56,9 @@ fn a_profile_holds_over_the_file_and_one_asked_for_now_over_the_workspace_too() 
 #[test]
 fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
     let file = "model = 'ollama/a'\nfallback = ['mine/b']\n[providers.mine]\n\
-                base_url = 'http://127.0.0.1:1'\n[providers.other]\nbase_url = 'http://me:pw@h'\n\
-                headers = { X = 'Bearer h-1' }\n";
-    let keys = "anthropic = 'sk-1'\ntavily = 'tv-1'\n";
+                base_url = 'http://127.0.0.1:1'\n[providers.other]\nbase_url = 'http://me:pw-1-password@h'\n\
+                headers = { X-Api-Key = 'Bearer h-1-header' }\n";
+    let keys = "anthropic = 'sk-1-anthropic'\ntavily = 'tv-1-tavily'\n";
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in [("config.toml", file), ("keys.toml", keys)] {
         let path = directory.path().join(name);
@@ -68,14 +68,15 @@ fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
     let settings = Settings::resolve(&globals).unwrap();
     let config = Config::load(&settings, None, Output::new(true)).unwrap();
     assert_eq!(config.chosen_providers().unwrap(), ["ollama", "mine", "other", "anthropic"]);
-    let secrets = config.secrets();
+    // They are kept out of everything that is recorded, sent or printed.
+    let secrets = crate::redaction::shared().secrets();
     for (name, key) in [
-        ("the key of anthropic", "sk-1"),
-        ("the key of tavily", "tv-1"),
-        ("the header X of other", "h-1"),
-        ("the password of other", "pw"),
+        ("key of anthropic", "sk-1-anthropic"),
+        ("key of tavily", "tv-1-tavily"),
+        ("X-Api-Key of other", "h-1-header"),
+        ("password of other", "pw-1-password"),
     ] {
-        let is_it = |(said, secret): &(String, Secret)| said == name && secret.expose() == key;
+        let is_it = |(said, secret): &(String, String)| said == name && secret == key;
         assert!(secrets.iter().any(is_it), "{name}: {secrets:?}");
     }
     let source = config.provider("anthropic").unwrap().key.describe();
