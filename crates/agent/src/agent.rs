@@ -46,6 +46,7 @@ impl Agent {
         tools.extend(settings.tools.iter().cloned());
         let offer = Offer::new(tools, window);
         let client = Client::new();
+        keeper.redact(&settings.redactor);
         let endings = Endings::of(&keeper);
         let parts = Parts { store, owner, client, keeper, endings, offer, settings };
         Self { parts: Arc::new(parts) }
@@ -55,7 +56,9 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let mut prompt = prompt::system(workspace, date, window);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.

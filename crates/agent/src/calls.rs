@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, Start};
 use mainstay_journal::entry::{self, Body};
@@ -18,10 +18,12 @@ use crate::agent::blocking;
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
+use crate::hooks::{self, Heard};
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result};
+use crate::work::words;
+use crate::{Event, Result, redaction};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -37,7 +39,7 @@ impl Drive<'_> {
     /// down by the next commit.
     pub(crate) async fn run_calls(&mut self) -> std::result::Result<(), Halt> {
         while !self.flying.is_empty() {
-            let group = self.next_group();
+            let group = self.before_calls(self.next_group()).await?;
             let steps: Vec<Step> =
                 group.iter().map(|pending| pending.step(self.work, &self.guard)).collect();
             let mut running = Vec::new();
@@ -103,7 +105,8 @@ impl Drive<'_> {
                 .iter()
                 .filter_map(|pending| {
                     let plan = pending.plan.as_ref().map(Value::to_string);
-                    self.known.start(pending.id, Start { plan })
+                    let input = pending.changed_input();
+                    self.known.start(pending.id, Start { plan, input })
                 })
                 .collect();
             let agent = self.work.agent.clone();
@@ -152,22 +155,39 @@ impl Drive<'_> {
             .into_iter()
             .map(|(pending, step)| {
                 let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+                let hooks = self.work.agent.parts.settings.hooks.clone();
+                let cancel = self.cancel;
                 async move {
-                    let landed = match step {
+                    let mut landed = match step {
                         Step::Settle => settle(&pending, &workplace, &session).await,
                         _ => Landed::Done(fly(&pending, &workplace, &session).await),
                     };
-                    (pending, landed)
+                    let heard = match &mut landed {
+                        Landed::Done(outcome) => {
+                            let place = (session.as_str(), &*workplace);
+                            hooks::after_call(&hooks, &pending, outcome, place, cancel).await
+                        }
+                        _ => Heard::default(),
+                    };
+                    (pending, landed, heard)
                 }
             })
             .collect();
         loop {
             let landed = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                () = self.cancel.cancelled() => {
+                    // What has its outcome and waits for hooks only is done.
+                    while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
+                        if let Landed::Done(outcome) = landed {
+                            self.finish(&pending, outcome)?;
+                        }
+                    }
+                    return Err(Halt::Cancelled);
+                }
                 landed = timeout_at(self.deadline, flights.next()) => landed,
             };
-            let (pending, landed) = match landed {
+            let (pending, landed, heard) = match landed {
                 Ok(Some(landed)) => landed,
                 Ok(None) => return Ok(()),
                 Err(_) => {
@@ -176,9 +196,13 @@ impl Drive<'_> {
                     return Ok(());
                 }
             };
+            hooks::tell(self.observer, heard.notices);
             match landed {
                 Landed::Done(outcome) => {
                     self.finish(&pending, outcome)?;
+                    if let Some(reason) = heard.halt {
+                        return Err(Halt::Stopped(reason));
+                    }
                     // The last one is written down together with what comes next.
                     if !flights.is_empty() {
                         self.commit(|_| Ok(()))?;
@@ -201,6 +225,7 @@ impl Drive<'_> {
 
     /// Takes in the outcome of a call.
     fn finish(&mut self, pending: &Pending, mut outcome: Outcome) -> std::result::Result<(), Halt> {
+        outcome.pieces.extend(pending.hook_words());
         let print = fingerprint(&outcome);
         let thresholds = pending.thresholds(&self.work.agent.parts.settings);
         let verdict =
@@ -237,7 +262,8 @@ impl Drive<'_> {
     }
 
     /// Takes in what the model will read of a call.
-    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) -> Result<()> {
+    fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
+        redaction::outcome(&self.work.agent.parts.settings.redactor, &mut outcome);
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;
         }
@@ -321,6 +347,14 @@ impl Drive<'_> {
         }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
+            self.unended = match &entry.body {
+                Body::Assistant { parts, .. }
+                    if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>
+                {
+                    Some(words(parts))
+                }
+                _ => None,
+            };
             match entry.body {
                 Body::Assistant { parts, .. } => {
                     asked.extend(parts.into_iter().filter_map(|part| match part {
@@ -338,6 +372,7 @@ impl Drive<'_> {
                     let print = Some(fingerprint.as_str()).filter(|print| !print.is_empty());
                     self.guard.after(&call.name, &call.arguments, print, thresholds);
                 }
+                Body::Notice { text } if hooks::sends_on(&text) => self.stops += 1,
                 _ => {}
             }
         }

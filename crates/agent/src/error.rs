@@ -9,6 +9,9 @@ pub enum Error {
     /// Sessions that were begun by turns of sessions that were begun by turns, and so on.
     #[error("this turn would stand {0} budgets deep, which is more than is allowed")]
     TooDeep(i64),
+    /// A hook refused what the user sent; nothing was begun or written down.
+    #[error("a hook refused this: {0}")]
+    Blocked(String),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -56,7 +56,8 @@ pub enum Event {
     },
     /// Something worth knowing that does not end the turn.
     Notice {
-        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`.
+        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
+        /// `hook`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -12,8 +12,12 @@ use std::sync::Arc;
 use mainstay_message::ToolSpec;
 use mainstay_tools::{MoreTools, Told, Tool};
 
-/// A model with a window of so many tokens, or fewer, is told of the most needed tools only.
-const SMALL_WINDOW: u64 = 16 * 1024;
+/// Whether a window of so many tokens is better not filled: its model is told of the most needed
+/// tools only, and less of everything else.
+pub(crate) fn is_small(window: u64) -> bool {
+    window <= 16 * 1024
+}
+
 /// What the first request tells of tools, in bytes; those beyond it wait.
 const MOST_BYTES: usize = 8 * 1024;
 
@@ -27,7 +31,7 @@ pub struct Offer {
 impl Offer {
     /// Offers these tools to a model with a window of so many tokens, where that is known.
     pub fn new(tools: Vec<Arc<dyn Tool>>, window: Option<u64>) -> Self {
-        let small = window.is_some_and(|window| window <= SMALL_WINDOW);
+        let small = window.is_some_and(is_small);
         let specs: Vec<(Told, ToolSpec)> =
             tools.iter().map(|tool| (tool.told(), tool.spec())).collect();
         let always = specs.iter().filter(|(told, _)| *told == Told::Always);

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
+use crate::hooks::{Hooked, Permission};
 use crate::policy::{self, Decision};
 use crate::work::Work;
 use crate::{Event, Settings};
@@ -25,6 +26,8 @@ pub(crate) struct Pending {
     pub(crate) plan: Option<Value>,
     /// When it was started, by this process or one that is gone; nothing before that.
     pub(crate) started_at: Option<i64>,
+    /// What the hooks before it said; nothing before they were asked.
+    pub(crate) hooked: Option<Hooked>,
 }
 
 /// What is to be done with a call.
@@ -53,6 +56,7 @@ impl Pending {
             call,
             plan: None,
             started_at: None,
+            hooked: None,
         }
     }
 
@@ -60,12 +64,20 @@ impl Pending {
     pub(crate) fn from_record(agent: &Agent, open: &call::Open) -> Self {
         let plan = open.plan.as_deref().and_then(|plan| serde_json::from_str(plan).ok());
         let started = matches!(open.state, State::Started);
-        Self {
+        let mut pending = Self {
             id: open.id,
             plan,
             started_at: started.then(|| open.started_at.unwrap_or(0)),
             ..Self::new(agent, open.call.clone())
+        };
+        if started {
+            let changed = open.input.is_some();
+            pending.hooked = Some(Hooked { changed, ..Hooked::default() });
         }
+        if let Some(input) = &open.input {
+            pending.arguments = arguments(input);
+        }
+        pending
     }
 
     /// How the tool is to be treated; a tool that is not there does nothing.
@@ -129,10 +141,33 @@ impl Pending {
             Verdict::Withhold(times) => return Step::Withhold(times),
             Verdict::Go | Verdict::Nudge(_) => {}
         }
+        if let Some(reason) = self.hooked.as_ref().and_then(|hooked| hooked.refused.as_ref()) {
+            return Step::Refuse(Outcome::failed(format!(
+                "[Mainstay: not run. A hook refused it: {reason}]"
+            )));
+        }
         let session = work.id.to_string();
         let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+        if let Action::Write(_) | Action::Execute(_) = action
+            && let Some(mark) = settings.redactor.mark_in(&self.call.arguments)
+        {
+            return Step::Refuse(Outcome::failed(format!(
+                "Not done: {mark} stands for a secret that you are not shown, and would be written \
+                 in its place. Leave those words as they are (edit_file changes only others), or \
+                 ask the user to do it."
+            )));
+        }
+        let permission = self.hooked.as_ref().and_then(|hooked| hooked.permission.as_ref());
         match settings.policy.decide(&action, &work.workplace.workspace) {
-            Decision::Allow => Step::Run,
+            Decision::Allow => match permission {
+                Some(Permission::Ask(reason)) if !settings.yes => Step::Ask(format!(
+                    "{} wants {}, and a hook asks a person first: {reason}",
+                    self.call.name,
+                    policy::spoken(&action)
+                )),
+                _ => Step::Run,
+            },
+            Decision::Ask if permission == Some(&Permission::Allow) => Step::Run,
             Decision::Ask => Step::Ask(asking(&self.call.name, &action)),
             Decision::Deny => Step::Refuse(Outcome::failed(format!(
                 "Not allowed: the policy forbids {}. Find another way, or say what is needed.",

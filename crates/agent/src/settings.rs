@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
 use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -43,6 +45,12 @@ pub struct Settings {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Reads documents for the tools.
     pub reader: Option<Reader>,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -105,6 +113,9 @@ impl Default for Settings {
             forbidden: Vec::new(),
             tools: Vec::new(),
             reader: None,
+            hooks: Arc::default(),
+            yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

@@ -7,7 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, cost, demo, doctor, man, restore, resume, run, sessions, store,
+    backup, completions, config, cost, demo, doctor, man, models, profiles, restore, resume, run,
+    sessions, store,
 };
 use crate::context::Context;
 use crate::env;
@@ -37,6 +38,10 @@ enum Command {
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     Cost(cost::CostArgs),
+    Models(models::ModelsArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    Profiles(profiles::ProfilesArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
@@ -66,6 +71,9 @@ pub(crate) fn run() -> Exit {
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Models(args) => models::run(args, &context),
+        Command::Config(command) => config::run(command, &context),
+        Command::Profiles(args) => profiles::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),

@@ -2,10 +2,13 @@
 
 pub(crate) mod backup;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod man;
+pub(crate) mod models;
+pub(crate) mod profiles;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -15,6 +15,7 @@ use crate::config::{Config, Overrides, agent_settings};
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::first_run;
 use crate::interrupt;
 use crate::settings::Settings;
 
@@ -49,7 +50,11 @@ pub(crate) fn agent(
     mut over: Overrides,
 ) -> Result<Agent, Error> {
     let settings = context.settings()?;
-    let config = Config::load(&settings.home, Some(workspace), context.output)?;
+    let mut config = Config::load(&settings, Some(workspace), context.output)?;
+    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
+    {
+        config = Config::load(&settings, Some(workspace), context.output)?;
+    }
     over.forbidden = forbidden(&settings);
     let launch = Launch {
         program: PathBuf::from("/proc/self/exe"),

@@ -36,7 +36,7 @@ pub use client::{Attached, Ending, Keeper, Status};
 pub use ending::{Ended, How, Left, Shown, Why};
 pub use error::KeeperError;
 pub use guard::serve;
-pub use job::{BACKSTOP, Job, Limits, Program};
+pub use job::{BACKSTOP, Job, Limits, Program, Streams};
 pub use launch::Launch;
 pub use spool::{Collected, collect};
 

@@ -17,6 +17,7 @@ mod tool;
 pub mod web;
 mod workplace;
 
+pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use more::MoreTools;

@@ -153,7 +153,7 @@ async fn slow_hostile_documents_cost_a_sentence() {
     let noise: Vec<u8> = b"%PDF-1.7\n"
         .iter()
         .copied()
-        .chain((0..200_000_u32).map(|n| (n * 7919 >> 5) as u8))
+        .chain((0..200_000_u32).map(|n| ((n * 7919) >> 5) as u8))
         .collect();
     let cases: [(&str, Vec<u8>); 6] = [
         ("bomb", bomb),
