@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use mainstay_journal::SessionId;
 use mainstay_llm::Client;
-use mainstay_message::ToolSpec;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -13,6 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
+use crate::offer::Offer;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -28,8 +28,7 @@ pub(crate) struct Parts {
     pub(crate) client: Client,
     pub(crate) keeper: Keeper,
     pub(crate) endings: Endings,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) offer: Offer,
     pub(crate) settings: Settings,
     pub(crate) children: Children,
 }
@@ -46,14 +45,16 @@ impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
     pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
         let parts = Arc::new_cyclic(|parts| {
+            let window = settings.chain.first().and_then(|candidate| candidate.window);
             let mut tools = mainstay_tools::all();
+            tools.extend(settings.tools.iter().cloned());
             tools.push(Arc::new(Delegate::new(parts.clone())));
-            let specs = tools.iter().map(|tool| tool.spec()).collect();
+            let offer = Offer::new(tools, window);
             let client = Client::new();
             keeper.redact(&settings.redactor);
             let endings = Endings::of(&keeper);
             let children = Children::default();
-            Parts { store, owner, client, keeper, endings, tools, specs, settings, children }
+            Parts { store, owner, client, keeper, endings, offer, settings, children }
         });
         Self { parts }
     }
@@ -62,7 +63,8 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let mut prompt = prompt::system(workspace, date);
+        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let mut prompt = prompt::system(workspace, date, window);
         self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
@@ -90,8 +92,7 @@ impl Agent {
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let place = self.parts.specs.iter().position(|spec| spec.name == name)?;
-        self.parts.tools.get(place)
+        self.parts.offer.tool(name)
     }
 
     pub(crate) fn write<T: Send>(

@@ -7,7 +7,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_llm::{Answer, Event as Word, Failure, Memo, Request};
-use mainstay_message::{AssistantPart, Content, Message, Redactor, Usage};
+use mainstay_message::{AssistantPart, Content, Message, Redactor, ToolSpec, Usage};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::Instant;
 
@@ -65,16 +65,13 @@ impl Tried {
 }
 
 impl Sizes {
-    pub(crate) fn new(agent: &Agent, prompt: &str) -> Self {
-        let tools: usize = agent
-            .parts
-            .specs
-            .iter()
-            .map(|spec| {
-                spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
-            })
-            .sum();
-        Self { bytes: tools + prompt.len(), bytes_a_token: USUAL_BYTES }
+    pub(crate) fn new(prompt: &str) -> Self {
+        Self { bytes: prompt.len(), bytes_a_token: USUAL_BYTES }
+    }
+
+    /// Takes in that a model is told of these tools.
+    pub(crate) fn add_tools(&mut self, specs: &[ToolSpec]) {
+        self.bytes += specs.iter().map(crate::offer::size).sum::<usize>();
     }
 
     pub(crate) fn add(&mut self, body: &Body) {
@@ -209,7 +206,7 @@ impl Asking {
     }
 }
 
-fn used_by(attempts: &[Attempt]) -> Amount {
+pub(crate) fn used_by(attempts: &[Attempt]) -> Amount {
     let calls = i64::try_from(attempts.len()).unwrap_or(1);
     let mut used = Amount { calls, ..Amount::default() };
     for attempt in attempts {
@@ -243,6 +240,7 @@ pub(crate) struct Question<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) session: SessionId,
     pub(crate) prompt: &'a str,
+    pub(crate) tools: &'a [ToolSpec],
     pub(crate) messages: &'a [Message],
     pub(crate) memo: &'a Memo,
     /// How long there is for it.
@@ -256,11 +254,11 @@ impl Question<'_> {
         tried: &mut Tried,
         heard: &Heard,
     ) -> std::result::Result<Answer, Failure> {
-        let Parts { client, specs, settings, .. } = &*self.agent.parts;
+        let Parts { client, settings, .. } = &*self.agent.parts;
         let session = self.session.to_string();
         let request = Request {
             system: self.prompt,
-            tools: specs,
+            tools: self.tools,
             messages: self.messages,
             max_output: settings.max_output,
             temperature: settings.temperature,

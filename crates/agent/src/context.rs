@@ -1,8 +1,10 @@
 //! Where the tokens of a session go: what the next request is made of.
 
+use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, Counted};
 use mainstay_journal::{SessionId, entry, session, transcript};
 use mainstay_message::{AssistantPart, Content, Message, ToolSpec};
+use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::agent::{Agent, Parts, blocking};
@@ -52,7 +54,7 @@ const LARGEST: usize = 5;
 impl Agent {
     /// Where the tokens of a session go.
     pub fn context(&self, id: SessionId) -> Result<Context> {
-        let Parts { store, specs, settings, .. } = &*self.parts;
+        let Parts { store, offer, settings, .. } = &*self.parts;
         let (prompt, entries, counted) = blocking(|| {
             store.read(|tx| -> mainstay_journal::Result<_> {
                 let row = session::get(tx, id)?;
@@ -65,8 +67,24 @@ impl Agent {
         })?;
         let messages = transcript(&entries);
         let window = settings.chain.first().and_then(|candidate| candidate.window);
-        Ok(measured(&prompt, specs, &messages, counted, window))
+        let specs = offer.specs(&loaded(&entries));
+        Ok(measured(&prompt, &specs, &messages, counted, window))
     }
+}
+
+/// The tools that the model asked to be told of.
+fn loaded(entries: &[Entry]) -> Vec<String> {
+    let facts = entries.iter().flat_map(|entry| match &entry.body {
+        Body::Result { facts, .. } => facts.as_slice(),
+        _ => &[],
+    });
+    let facts = facts.filter_map(|fact| serde_json::from_value(fact.clone()).ok());
+    facts
+        .filter_map(|fact| match fact {
+            Fact::Loaded { tool } => Some(tool),
+            _ => None,
+        })
+        .collect()
 }
 
 fn measured(

@@ -187,7 +187,12 @@ impl Written {
                 Fact::Acknowledged { process } => {
                     process::acknowledge(tx, session, process)?;
                 }
-                Fact::File { .. } | Fact::Exit { .. } | Fact::InDoubt => {}
+                Fact::File { .. }
+                | Fact::Exit { .. }
+                | Fact::Loaded { .. }
+                | Fact::Outside { .. }
+                | Fact::Steps { .. }
+                | Fact::InDoubt => {}
             }
         }
         Ok(())

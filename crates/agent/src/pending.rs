@@ -222,8 +222,7 @@ impl Pending {
     }
 
     fn no_such_tool(&self, work: &Work) -> Outcome {
-        let names: Vec<&str> =
-            work.agent.parts.specs.iter().map(|spec| spec.name.as_str()).collect();
+        let names: Vec<&str> = work.agent.parts.offer.names().collect();
         Outcome::failed(format!(
             "There is no tool {}. There are: {}.",
             self.call.name,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use mainstay_llm::{Candidate, Effort};
 use mainstay_message::Redactor;
 use mainstay_tools::sandbox::Wishes;
+use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
@@ -49,6 +50,10 @@ pub struct Settings {
     pub snapshots: mainstay_tools::snapshot::Limits,
     /// What commands and file tools are confined to.
     pub sandbox: Wishes,
+    /// Tools besides those that every agent has.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Reads documents for the tools.
+    pub reader: Option<Reader>,
     /// Commands of the user that are run at fixed points of a turn.
     pub hooks: Arc<Hooks>,
     /// Whether a question that a hook raises is answered with yes.
@@ -119,6 +124,8 @@ impl Default for Settings {
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
             sandbox: Wishes::default(),
+            tools: Vec::new(),
+            reader: None,
             hooks: Arc::default(),
             yes: false,
             redactor: Redactor::default(),

@@ -308,6 +308,7 @@ impl<'a> Drive<'a> {
             agent: &agent,
             session: self.work.id,
             prompt: &self.work.prompt,
+            tools: &self.work.specs,
             messages: self.work.transcript.messages(),
             memo: &self.work.memo,
             left: self.deadline.saturating_duration_since(Instant::now()),

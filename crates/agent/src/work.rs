@@ -7,10 +7,10 @@ use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
-use mainstay_message::{AssistantPart, Content};
+use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
 use mainstay_tools::sandbox::{Confinement, Network};
-use mainstay_tools::{Fact, Workplace};
+use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
@@ -38,6 +38,9 @@ pub struct Work {
     pub(crate) recent: Vec<Entry>,
     pub(crate) last: Option<Turn>,
     pub(crate) sizes: Sizes,
+    /// What the model is told of the tools, and the names of those that it asked for.
+    pub(crate) specs: Vec<ToolSpec>,
+    loaded: Vec<String>,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
     /// Whether hooks were told that the session is taken up.
@@ -85,8 +88,13 @@ impl Work {
         lease: Lease,
     ) -> Self {
         let workplace = Arc::new(workplace(&agent, workspace.to_owned()));
+        let specs = agent.parts.offer.specs(&[]);
+        let mut sizes = Sizes::new(&prompt);
+        sizes.add_tools(&specs);
         Self {
-            sizes: Sizes::new(&agent, &prompt),
+            sizes,
+            specs,
+            loaded: Vec::new(),
             agent,
             id,
             prompt,
@@ -234,6 +242,11 @@ impl Work {
         }
     }
 
+    /// The steps that the model means to take, as its last list says.
+    pub fn steps(&self) -> Vec<Step> {
+        self.workplace.steps.all()
+    }
+
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
         processes::end_all(&mut self).await?;
@@ -354,10 +367,25 @@ impl Work {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
+                    self.workplace.steps.note(&fact);
+                    if let Fact::Loaded { tool } = fact {
+                        self.tell_of(tool);
+                    }
                 }
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Tells the model of a tool from the next request on.
+    fn tell_of(&mut self, tool: String) {
+        if self.loaded.contains(&tool) {
+            return;
+        }
+        self.loaded.push(tool);
+        let before = self.specs.len();
+        self.specs = self.agent.parts.offer.specs(&self.loaded);
+        self.sizes.add_tools(&self.specs[before..]);
     }
 }
 
@@ -374,6 +402,7 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),
+        reader: settings.reader.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
 }

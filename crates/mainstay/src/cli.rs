@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, completions, cost, demo, deny, doctor, man, restore,
-    resume, run, sessions, store, undo,
+    answer, approvals, approve, backup, completions, config, cost, demo, deny, doctor, man, models,
+    profiles, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -43,6 +43,10 @@ enum Command {
     Answer(answer::AnswerArgs),
     Undo(undo::UndoArgs),
     Cost(cost::CostArgs),
+    Models(models::ModelsArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    Profiles(profiles::ProfilesArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
@@ -77,6 +81,9 @@ pub(crate) fn run() -> Exit {
         Command::Answer(args) => answer::run(args, &context),
         Command::Undo(args) => undo::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Models(args) => models::run(args, &context),
+        Command::Config(command) => config::run(command, &context),
+        Command::Profiles(args) => profiles::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),

@@ -16,6 +16,7 @@ use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::first_run;
 use crate::interrupt;
 use crate::settings::Settings;
 
@@ -57,7 +58,11 @@ pub(crate) fn agent(
     mut over: Overrides,
 ) -> Result<Agent, Error> {
     let settings = context.settings()?;
-    let config = Config::load(&settings.home, Some(workspace), context.output)?;
+    let mut config = Config::load(&settings, Some(workspace), context.output)?;
+    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
+    {
+        config = Config::load(&settings, Some(workspace), context.output)?;
+    }
     over.forbidden = forbidden(&settings);
     let launch = Launch {
         program: PathBuf::from("/proc/self/exe"),
@@ -74,6 +79,8 @@ pub(crate) fn agent(
 
 /// The word that makes this program a keeper.
 pub(crate) const KEEPER: &str = "keeper";
+/// The word that makes this program a reader of documents.
+pub(crate) const READER: &str = "reader";
 
 /// What no tool opens: the home, and the store with its side files.
 fn forbidden(settings: &Settings) -> Vec<PathBuf> {

@@ -33,6 +33,16 @@ pub(crate) const NO_COLOR: Variable =
 pub(crate) const MAINSTAY_MODEL: Variable =
     Variable { name: "MAINSTAY_MODEL", doc: "The model that --model names" };
 
+/// Which set of settings holds.
+pub(crate) const MAINSTAY_PROFILE: Variable =
+    Variable { name: "MAINSTAY_PROFILE", doc: "The profile that --profile names" };
+
+/// Where model servers of this machine are looked for.
+pub(crate) const MAINSTAY_LOCAL_SERVERS: Variable = Variable {
+    name: "MAINSTAY_LOCAL_SERVERS",
+    doc: "Where a first run looks for models: NAME=URL, by commas; `none` looks nowhere",
+};
+
 /// How long a keeper waits for a new agent.
 pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
     name: "MAINSTAY_KEEPER_GRACE",
@@ -40,14 +50,27 @@ pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
 };
 
 /// Every variable.
-pub(crate) const ALL: [Variable; 6] =
-    [MAINSTAY_HOME, MAINSTAY_STORE, MAINSTAY_MODEL, MAINSTAY_KEEPER_GRACE, HOME, NO_COLOR];
+pub(crate) const ALL: [Variable; 8] = [
+    MAINSTAY_HOME,
+    MAINSTAY_STORE,
+    MAINSTAY_MODEL,
+    MAINSTAY_PROFILE,
+    MAINSTAY_LOCAL_SERVERS,
+    MAINSTAY_KEEPER_GRACE,
+    HOME,
+    NO_COLOR,
+];
 
 /// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.
 pub(crate) const GIVEN: [Variable; 2] = [
     Variable { name: "MAINSTAY_KEEPER", doc: "The keeper that owns the command" },
     Variable { name: "MAINSTAY_JOB", doc: "The call that started it" },
 ];
+
+/// Whether an agent runs this program as one of its commands.
+pub(crate) fn is_run_by_an_agent() -> bool {
+    GIVEN.iter().any(|variable| variable.get().is_some())
+}
 
 /// A variable that the configuration names, such as that of a provider's key.
 #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]

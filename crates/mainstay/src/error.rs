@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Configuration,
     /// Another process has it.
     InUse,
+    /// Ctrl-C, or a request to end.
+    Interrupted,
     /// Everything else.
     Failed,
 }
@@ -36,6 +38,7 @@ impl Kind {
         match self {
             Self::Usage | Self::Configuration => Exit::Usage,
             Self::InUse => Exit::InUse,
+            Self::Interrupted => Exit::Interrupted,
             Self::Failed => Exit::Failed,
         }
     }

@@ -12,6 +12,7 @@ mod engine;
 mod env;
 mod error;
 mod exit;
+mod first_run;
 mod interrupt;
 mod output;
 mod person;
@@ -22,10 +23,11 @@ mod telling;
 mod wording;
 
 fn main() -> std::process::ExitCode {
-    // The keeper is this program too; it needs nothing of the command line.
+    // The keeper and the reader are this program too; they need nothing of the command line.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == engine::KEEPER) {
-        return mainstay_tools::keeper::serve(words);
+    match words.next() {
+        Some(word) if word == engine::KEEPER => mainstay_tools::keeper::serve(words),
+        Some(word) if word == engine::READER => mainstay_tools::reader::serve(words),
+        _ => cli::run().into(),
     }
-    cli::run().into()
 }

@@ -48,6 +48,14 @@ impl Output {
         let _ = writeln!(io::stderr(), "warning: {}", redaction::shared().text(&text));
     }
 
+    /// Says something that is good to know. A script is not told.
+    pub(crate) fn note(self, text: impl Display) {
+        if !self.json {
+            let text = text.to_string();
+            let _ = writeln!(io::stderr(), "note: {}", redaction::shared().text(&text));
+        }
+    }
+
     /// Says what went wrong and what to do next. With JSON the same goes to standard output, so
     /// that a script reads one stream.
     pub(crate) fn error(self, error: &Error) {

@@ -21,6 +21,7 @@ pub mod proxy;
 pub mod seccomp;
 pub mod shim;
 pub mod sweep;
+pub mod web;
 
 mod artifact;
 mod workers;

@@ -24,8 +24,8 @@ mod catalogue;
 mod check;
 mod delivery;
 mod gate;
-mod http;
-mod listener;
+pub(crate) mod http;
+pub(crate) mod listener;
 mod prepared;
 mod program;
 mod render;
@@ -36,6 +36,7 @@ mod server;
 mod shape;
 
 pub use asked::{Asked, AskedCall};
+pub use catalogue::{Catalogue, Offered};
 pub use check::check;
 pub use gate::Gate;
 pub use prepared::{Checking, PreparedServer};

@@ -15,6 +15,7 @@ mod grep;
 mod list;
 mod open;
 mod patch;
+mod pdf;
 mod read;
 mod replace;
 mod seen;
@@ -30,6 +31,7 @@ use std::time::Duration;
 pub(crate) use blocking::Stop;
 pub(crate) use bounds::Bounds;
 pub(crate) use open::{Closed, open, whole};
+pub(crate) use read::media_type;
 pub use seen::Seen;
 
 use crate::{Beside, Replay, Tool, Traits};

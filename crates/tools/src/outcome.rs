@@ -3,6 +3,8 @@
 use mainstay_message::{Content, Image};
 use serde::{Deserialize, Serialize};
 
+use crate::todo::Step;
+
 /// What came of a call: what the model reads, and what has to be remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -66,6 +68,21 @@ pub enum Fact {
     Acknowledged {
         /// Its name.
         process: String,
+    },
+    /// From now on the model is told of this tool too.
+    Loaded {
+        /// Its name.
+        tool: String,
+    },
+    /// Words came from outside the machine.
+    Outside {
+        /// Where from, such as a host.
+        origin: String,
+    },
+    /// The list of steps that is in force from now on.
+    Steps {
+        /// All of them, in order.
+        steps: Vec<Step>,
     },
     /// Nobody knows whether the call had its effect.
     InDoubt,

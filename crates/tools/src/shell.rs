@@ -13,7 +13,7 @@ use crate::keeper::{
 };
 use crate::outcome::Piece;
 use crate::sandbox::Network;
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
 use crate::{Fact, Outcome, Settled, environment, schema};
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
@@ -48,6 +48,10 @@ impl Tool for Shell {
 
     fn traits(&self) -> Traits {
         Traits { replay: Replay::Kept, beside: Beside::Alone, wall: BACKSTOP + MARGIN }
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

@@ -21,6 +21,11 @@ pub trait Tool: Send + Sync {
     /// What the engine has to know about it.
     fn traits(&self) -> Traits;
 
+    /// When a model is told of it.
+    fn told(&self) -> Told {
+        Told::Usually
+    }
+
     /// What a call would do, for the policy.
     fn action(&self, call: &Invocation<'_>) -> Action;
 
@@ -93,6 +98,17 @@ pub enum Beside {
     Others,
     /// Alone, in the order that the model asked for.
     Alone,
+}
+
+/// When a model is told of a tool. What it is not told of at first stands by its name in `more_tools`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// With the first request, however little room the model has.
+    Always,
+    /// With the first request, unless the model has little room.
+    Usually,
+    /// Once it asks.
+    OnDemand,
 }
 
 /// What a call would do, for the policy.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use crate::files::Seen;
 use crate::keeper::Keeper;
 use crate::process::Processes;
+use crate::reader::Reader;
 use crate::sandbox::Confinement;
+use crate::todo::Steps;
 
 /// Where the calls of a session happen.
 #[derive(Clone)]
@@ -27,6 +29,10 @@ pub struct Workplace {
     pub forbidden: Vec<PathBuf>,
     /// The sandbox that commands and file tools are in.
     pub confinement: Confinement,
+    /// The steps that the model means to take.
+    pub steps: Steps,
+    /// Reads documents; without one they cannot be read.
+    pub reader: Option<Reader>,
 }
 
 impl Workplace {
@@ -41,6 +47,8 @@ impl Workplace {
             seen: Seen::default(),
             forbidden: Vec::new(),
             confinement: Confinement::default(),
+            steps: Steps::default(),
+            reader: None,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::settings::Settings;
 use crate::wording;
 
 mod clock;
+mod configuration;
 mod finding;
 mod leases;
 mod opened;
@@ -24,7 +25,7 @@ mod sandbox;
 
 use finding::{Finding, Status};
 
-/// Look whether all is well: home, disk, store, leases, clock
+/// Look whether all is well: home, disk, store, leases, clock, model
 ///
 /// Runs the checks that every start runs and some more, and creates nothing. It says too what the
 /// kernel can do for the sandbox of commands. Each thing that is
@@ -36,7 +37,7 @@ pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> 
     let settings = context.settings()?;
     let progress = Progress::begin("looking", None);
 
-    let findings = examine(&settings);
+    let findings = examine(&settings, context.output);
     drop(progress);
 
     let well = findings.iter().all(|finding| finding.status == Status::Ok);
@@ -51,7 +52,7 @@ pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> 
     Ok(if well { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(settings: &Settings) -> Vec<Finding> {
+fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
     let mut findings = vec![place::home(&settings.home)];
     if let Some(file) = settings.file() {
         findings.extend(place::permissions(file));
@@ -80,6 +81,7 @@ fn examine(settings: &Settings) -> Vec<Finding> {
         }
     }
     findings.push(sandbox::support(Support::of_kernel()));
+    findings.extend(configuration::examine(settings, output));
     findings.push(platform());
     findings
 }

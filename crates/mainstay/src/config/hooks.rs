@@ -5,7 +5,7 @@ use std::path::Path;
 use mainstay_agent::Hooks;
 use serde_json::Value;
 
-use super::text;
+use super::text_of;
 use crate::error::Error;
 use crate::output::Output;
 
@@ -20,13 +20,21 @@ pub(super) fn read(home: &Path, configured: &Value, output: Output) -> Result<Ho
         add(&mut hooks, configured, &home.join("config.toml"), output)?;
     }
     let path = home.join(FILE);
-    if let Some(text) = text(&path, &|detail| wrong(&path, detail))? {
+    if let Some(text) = text_of(&path)? {
         let value: Value =
             serde_json::from_str(&text).map_err(|error| wrong(&path, &error.to_string()))?;
         // Whole settings of another program may be copied too.
         add(&mut hooks, value.get("hooks").unwrap_or(&value), &path, output)?;
     }
     Ok(hooks)
+}
+
+/// Whether what the configuration says of hooks can be understood.
+pub(super) fn check(configured: &Value) -> Result<(), Error> {
+    if !configured.is_null() {
+        Hooks::default().add(configured).map_err(Error::usage)?;
+    }
+    Ok(())
 }
 
 fn add(hooks: &mut Hooks, said: &Value, path: &Path, output: Output) -> Result<(), Error> {

@@ -88,6 +88,11 @@ pub(crate) fn mainstay(home: &Path) -> Command {
         }
     }
     command.env("MAINSTAY_HOME", home).env("NO_COLOR", "1").env("TZ", "UTC");
+    // What runs on this machine is no part of a test.
+    command.env("MAINSTAY_LOCAL_SERVERS", "none");
+    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"] {
+        command.env_remove(name);
+    }
     command
 }
 

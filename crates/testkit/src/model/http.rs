@@ -6,27 +6,27 @@ use std::io::{self, BufRead, Read};
 const MOST_BODY: usize = 256 << 20;
 
 /// A request as it was read.
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 }
 
 /// The value of a header; the name in lower case.
-pub(super) fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+pub(crate) fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// Reads the next request of a connection; nothing where the client closed it between two.
-pub(super) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+pub(crate) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -102,7 +102,7 @@ fn malformed(what: &str) -> io::Error {
 
 /// How the end of a body is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// In chunks, the last one empty.
     Chunked,
     /// By its length.
@@ -110,7 +110,7 @@ pub(super) enum Framing {
 }
 
 /// The head of an answer.
-pub(super) fn head(status: u16, headers: &[(String, String)], framing: Framing) -> Vec<u8> {
+pub(crate) fn head(status: u16, headers: &[(String, String)], framing: Framing) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -124,7 +124,7 @@ pub(super) fn head(status: u16, headers: &[(String, String)], framing: Framing) 
 }
 
 /// One chunk of a body.
-pub(super) fn chunk(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);
     chunk.extend_from_slice(b"\r\n");
@@ -132,7 +132,7 @@ pub(super) fn chunk(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The chunk that ends a body.
-pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 fn reason(status: u16) -> &'static str {
     match status {

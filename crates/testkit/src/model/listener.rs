@@ -16,14 +16,14 @@ use super::http::{Request, read_request};
 const MOST_CONNECTIONS: usize = 256;
 
 /// Answers the requests of all connections.
-pub(super) trait Handler: Send + Sync + 'static {
+pub(crate) trait Handler: Send + Sync + 'static {
     /// Answers one request; an error ends the connection.
     fn handle(&self, request: Request, connection: &mut Connection) -> io::Result<Next>;
 }
 
 /// What becomes of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// It waits for the next request.
     Keep,
     /// It is closed in order.
@@ -34,7 +34,7 @@ pub(super) enum Next {
 
 /// How a silence ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(crate) enum Silence {
     /// Its time is over.
     Over,
     /// The client went, or the server stops.
@@ -42,7 +42,7 @@ pub(super) enum Silence {
 }
 
 /// A running listener on 127.0.0.1.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     shared: Arc<Shared>,
     port: u16,
     accepting: Option<JoinHandle<()>>,
@@ -50,7 +50,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens on a port; 0 is any free one.
-    pub(super) fn start(port: u16, handler: Arc<dyn Handler>) -> Self {
+    pub(crate) fn start(port: u16, handler: Arc<dyn Handler>) -> Self {
         let socket = TcpListener::bind(("127.0.0.1", port))
             .unwrap_or_else(|error| panic!("Port {port} cannot be listened on: {error}."));
         let port = socket.local_addr().expect("a bound socket has an address").port();
@@ -65,12 +65,12 @@ impl Listener {
         Self { shared, port, accepting: Some(accepting) }
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// How many connections are open now.
-    pub(super) fn open_connections(&self) -> usize {
+    pub(crate) fn open_connections(&self) -> usize {
         self.shared.state().live.len()
     }
 }
@@ -100,21 +100,21 @@ impl Drop for Listener {
 }
 
 /// The server's side of a connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     /// Counted from 1, in the order in which they were accepted.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     stream: TcpStream,
     shared: Arc<Shared>,
 }
 
 impl Connection {
     /// Writes bytes and sends them off at once.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
     /// Says nothing for a time, or for ever, until the client goes or the server stops.
-    pub(super) fn silence(&self, time: Option<Duration>) -> io::Result<Silence> {
+    pub(crate) fn silence(&self, time: Option<Duration>) -> io::Result<Silence> {
         let end = time.map(|time| Instant::now() + time);
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));

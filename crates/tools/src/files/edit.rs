@@ -20,7 +20,7 @@ use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
 use super::write::{action, room};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace};
+use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Told, Tool, Traits, Workplace};
 
 /// Bigger files are for programs to change: 16 MiB.
 const EDIT_LIMIT: u64 = 16 << 20;
@@ -61,6 +61,10 @@ impl Tool for EditFile {
 
     fn traits(&self) -> Traits {
         Traits { replay: Replay::Unknown, beside: Beside::Alone, wall: Duration::from_secs(60) }
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

@@ -23,7 +23,7 @@ use super::open::{Patient, open};
 use super::text::{clip, count};
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
+use crate::{Action, Invocation, Outcome, Told, Tool, Traits, Workplace};
 
 const SHOWN_MATCHES: usize = 200;
 const SHOWN_FILES: usize = 500;
@@ -62,6 +62,10 @@ impl Tool for Grep {
 
     fn traits(&self) -> Traits {
         LOOKS
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {

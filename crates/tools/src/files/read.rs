@@ -16,11 +16,12 @@ use sha2::{Digest, Sha256};
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::open::{Closed, Patient, open, whole};
+use super::pdf::{self, Document};
 use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, clip, count, hash, hexadecimal, is_binary, size};
 use super::{LARGE, LOOKS};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Fact, Invocation, Outcome, Piece, Tool, Traits, Workplace};
+use crate::{Action, Fact, Invocation, Outcome, Piece, Told, Tool, Traits, Workplace};
 
 const DEFAULT_LINES: u64 = 2_000;
 /// The most that one call shows.
@@ -38,9 +39,9 @@ pub(super) struct ReadFile;
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     path: String,
-    /// First line, from 1.
+    /// First line, or page of a PDF, from 1.
     offset: Option<u64>,
-    /// How many lines; 2000 if left out.
+    /// How many; 2000 lines if left out.
     limit: Option<u64>,
 }
 
@@ -49,7 +50,8 @@ impl Tool for ReadFile {
         ToolSpec {
             name: "read_file".to_owned(),
             description:
-                "Reads a text file as `number<tab>line`, or shows a picture (png, jpeg, gif, webp)."
+                "Reads a text file as `number<tab>line`, a PDF by page, or shows a picture (png, \
+                 jpeg, gif, webp)."
                     .to_owned(),
             parameters: parameters::<Arguments>(),
         }
@@ -57,6 +59,10 @@ impl Tool for ReadFile {
 
     fn traits(&self) -> Traits {
         LOOKS
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -67,11 +73,27 @@ impl Tool for ReadFile {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let room = workplace.confinement.room();
-        Box::pin(blocking::outcome(room, move |stop| read(&workplace, &given?, stop)))
+        let reader = call.workplace.reader.clone();
+        let seen = call.workplace.seen.clone();
+        Box::pin(async move {
+            let found = blocking::blocking(room, move |stop| read(&workplace, &given?, stop)).await;
+            let outcome = match found {
+                Ok(Ok(Found::Read(outcome)) | Err(outcome)) | Err(outcome) => outcome,
+                Ok(Ok(Found::Pdf(document))) => document.read(reader.as_ref()).await,
+            };
+            outcome.facts.iter().for_each(|fact| seen.note(fact));
+            outcome
+        })
     }
 }
 
-fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome, Outcome> {
+/// What a file turned out to be.
+enum Found {
+    Read(Outcome),
+    Pdf(Document),
+}
+
+fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Found, Outcome> {
     let bounds = Bounds::of(workplace);
     let path = bounds.locate(&given.path)?;
     let (mut file, metadata) =
@@ -85,6 +107,9 @@ fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
         .map_err(unreadable)?;
     let outcome = if let Some(media_type) = media_type(&beginning) {
         picture(&shown, &path, media_type, beginning, file, stop).map_err(unreadable)?
+    } else if beginning.starts_with(pdf::MARK) {
+        let document = Document::new(file, &path, &shown, given.offset, given.limit);
+        return document.hashed(metadata.len(), stop).map(Found::Pdf).map_err(unreadable);
     } else if is_binary(&beginning) {
         Outcome::failed(format!(
             "{shown} is no text but a binary file of {}. Use `shell` to look into it.",
@@ -100,12 +125,11 @@ fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
             scan(io::Cursor::new(beginning).chain(file), &wanted, stop).map_err(unreadable)?;
         lines.outcome(&shown, &path, &wanted)
     };
-    outcome.facts.iter().for_each(|fact| workplace.seen.note(fact));
-    Ok(outcome)
+    Ok(Found::Read(outcome))
 }
 
 /// The kind of a picture, by its first bytes.
-fn media_type(beginning: &[u8]) -> Option<&'static str> {
+pub(crate) fn media_type(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some("image/png"),
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),

@@ -16,7 +16,7 @@ use super::seen::{Glimpse, fact};
 use super::text::{LineEnds, hash, line_ends, size};
 use crate::sandbox::Room;
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+use crate::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits, Workplace};
 
 /// Writes a whole file.
 pub(super) struct WriteFile;
@@ -50,6 +50,10 @@ impl Tool for WriteFile {
 
     fn traits(&self) -> Traits {
         Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(60) }
+    }
+
+    fn told(&self) -> Told {
+        Told::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

@@ -1,0 +1,86 @@
+//! The tools for the web, from what the home's file says. A workspace has no say in them.
+
+use std::sync::Arc;
+
+use mainstay_tools::web::{Engine, KeySource};
+use mainstay_tools::{Fetch, Tool, Web, WebSearch};
+
+use super::Config;
+use super::build::{self, KeyWishes};
+use crate::error::Error;
+
+/// The variables that usually hold the keys of services.
+pub(super) const KEY_VARIABLES: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
+
+/// `fetch`, and `web_search` where it is configured.
+pub(super) fn tools(config: &Config) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    let web = Web::new(&config.file.fetch.allow_private).map_err(|error| {
+        config
+            .wrong(format!("fetch.allow_private: {error}"))
+            .hint("Write each as host:port, such as \"localhost:8080\".")
+    })?;
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Fetch::new(web.clone()))];
+    if let Some(engine) = engine(config)? {
+        tools.push(Arc::new(WebSearch::new(web, engine)));
+    }
+    Ok(tools)
+}
+
+/// Who searches, where somebody does.
+fn engine(config: &Config) -> Result<Option<Engine>, Error> {
+    let said = &config.file.search;
+    let address = |name: &str, text: &str| {
+        let wrong = || {
+            config
+                .wrong(format!("search.{name} is {text:?}, which is no address"))
+                .hint("Write a whole address, such as http://127.0.0.1:8888.")
+        };
+        let url: url::Url = text.parse().map_err(|_| wrong())?;
+        if matches!(url.scheme(), "http" | "https") { Ok(url) } else { Err(wrong()) }
+    };
+    match (&said.searxng, said.service.as_deref()) {
+        (None, None) => Ok(None),
+        (Some(base), None) => Ok(Some(Engine::Searxng(address("searxng", base)?))),
+        (Some(_), Some(_)) => Err(config
+            .wrong("search names both searxng and a service")
+            .hint("Keep the one that is to be asked.")),
+        (None, Some("brave")) => {
+            let base = said.base_url.as_deref().unwrap_or("https://api.search.brave.com");
+            Ok(Some(Engine::Brave(
+                address("base_url", base)?,
+                key(config, "brave", KEY_VARIABLES[0])?,
+            )))
+        }
+        (None, Some("tavily")) => {
+            let base = said.base_url.as_deref().unwrap_or("https://api.tavily.com");
+            Ok(Some(Engine::Tavily(
+                address("base_url", base)?,
+                key(config, "tavily", KEY_VARIABLES[1])?,
+            )))
+        }
+        (None, Some(other)) => Err(config.wrong(format!("search.service is {other:?}")).hint(
+            "Write brave or tavily, or name an instance of SearXNG: searxng = \"http://…\".",
+        )),
+    }
+}
+
+/// The key of a service, from where a provider's would come.
+fn key(config: &Config, service: &str, usual: &str) -> Result<KeySource, Error> {
+    let said = &config.file.search;
+    let wishes = KeyWishes {
+        command: said.api_key_command.as_deref(),
+        variable: said.api_key_env.as_deref(),
+        usual: Some(usual),
+        optional: false,
+    };
+    let key = build::key(config, service, &wishes)?;
+    Ok(Arc::new(move || {
+        let key = key.clone();
+        Box::pin(async move {
+            let secret = key.get().await?;
+            secret
+                .map(|secret| secret.expose().to_owned())
+                .ok_or_else(|| "there is no key".to_owned())
+        })
+    }))
+}
