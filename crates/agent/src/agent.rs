@@ -41,10 +41,13 @@ pub enum Opened {
 
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
-    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
+    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, mut settings: Settings) -> Self {
         let tools = mainstay_tools::all();
         let specs = tools.iter().map(|tool| tool.spec()).collect();
         let client = Client::new();
+        keeper.redact(&settings.redactor);
+        let redactor = settings.redactor.clone();
+        settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
         let endings = Endings::of(&keeper);
         let parts = Parts { store, owner, client, keeper, endings, tools, specs, settings };
         Self { parts: Arc::new(parts) }
@@ -54,7 +57,8 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let mut prompt = prompt::system(workspace, date);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.

@@ -7,13 +7,13 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_llm::{Answer, Event as Word, Failure, Memo, Request};
-use mainstay_message::{AssistantPart, Content, Message, Usage};
+use mainstay_message::{AssistantPart, Content, Message, Redactor, Usage};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
-use crate::{Event, Result};
+use crate::{Event, Result, redaction};
 
 /// What a model that says nothing about its limit may answer, for the reservation.
 const USUAL_OUTPUT: i64 = 8_192;
@@ -48,10 +48,14 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    fn note(&mut self, heard: &Word<'_>) {
+    fn note(&mut self, heard: &Word<'_>, redactor: &Redactor) {
         match heard {
             Word::Failed(attempt) => {
-                self.failed.push(row(attempt));
+                let mut row = row(attempt);
+                for text in [&mut row.said, &mut row.request_id].into_iter().flatten() {
+                    redactor.string(text);
+                }
+                self.failed.push(row);
                 self.next = None;
             }
             Word::Waiting { wait, .. } => self.next = Some(Instant::now() + *wait),
@@ -267,12 +271,17 @@ impl Question<'_> {
         let mut limits = settings.asking.clone();
         limits.chain = limits.chain.min(self.left);
         let mut listener = |word: Word<'_>| {
-            tried.note(&word);
+            tried.note(&word, &settings.redactor);
             if let Some(event) = told(&word) {
                 heard.lock().push(event);
             }
         };
-        client.call(&settings.chain, &request, &limits, &mut listener).await
+        let mut asked = client.call(&settings.chain, &request, &limits, &mut listener).await;
+        match &mut asked {
+            Ok(answer) => redaction::answer(&settings.redactor, answer),
+            Err(failure) => redaction::failure(&settings.redactor, failure),
+        }
+        asked
     }
 }
 

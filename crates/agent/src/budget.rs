@@ -12,7 +12,12 @@ use crate::Result;
 /// The tables of the agent.
 pub const AGENT: Component = Component {
     name: "agent",
-    migrations: &[Migration::Both(TABLES), Migration::Both(crate::snapshots::TABLES)],
+    migrations: &[
+        Migration::Both(TABLES),
+        Migration::Both(crate::approval::TABLES),
+        Migration::Both(crate::question::TABLES),
+        Migration::Both(crate::snapshots::TABLES),
+    ],
 };
 
 const TABLES: &str = "

@@ -2,24 +2,31 @@
 //!
 //! A turn is a loop of asking a model and running the calls it asks for. Each step is in the store
 //! before the next one begins, so a turn can be taken up by any process after any crash. This crate
-//! owns that loop, recovery, budgets, the loop guard and the policy. It must not know HTTP servers
-//! or terminals: faces watch [`Event`]s.
+//! owns that loop, recovery, budgets, the loop guard, the policy and what people are asked. It must
+//! not know HTTP servers or terminals: faces watch [`Event`]s and may be [`Asker`]s.
 
 mod agent;
+pub mod approval;
+mod asker;
 mod asking;
 pub mod budget;
 mod calls;
 mod context;
+mod deciding;
 mod ended;
 mod endings;
 mod error;
 mod event;
 pub mod guard;
+mod hooks;
 mod known;
 mod pending;
 pub mod policy;
 mod processes;
 mod prompt;
+pub mod question;
+mod redaction;
+mod remembered;
 pub mod sessions;
 mod settings;
 pub mod snapshots;
@@ -27,10 +34,12 @@ mod turn;
 mod work;
 
 pub use agent::{Agent, Opened};
+pub use asker::{Asker, Friction, Question, Request, Verdict};
 pub use budget::AGENT;
 pub use context::{Context, Large, Part};
 pub use ended::{Ended, Ending};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
+pub use hooks::Hooks;
 pub use settings::{Budgets, Guards, Settings};
 pub use work::{Input, Work};

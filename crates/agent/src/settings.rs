@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -26,6 +28,8 @@ pub struct Settings {
     pub effort: Option<Effort>,
     /// What may be done without asking.
     pub policy: Policy,
+    /// How long a request for a decision waits for one, and a yes for its call.
+    pub approval: Duration,
     /// What may be spent.
     pub budgets: Budgets,
     /// When repeats are a loop.
@@ -40,6 +44,12 @@ pub struct Settings {
     pub forbidden: Vec<PathBuf>,
     /// How much snapshots may hold and take.
     pub snapshots: mainstay_tools::snapshot::Limits,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -94,6 +104,7 @@ impl Default for Settings {
             temperature: None,
             effort: None,
             policy: Policy::default(),
+            approval: crate::approval::LIMIT,
             budgets: Budgets::default(),
             guards: Guards::default(),
             lease: Duration::from_secs(30),
@@ -101,6 +112,9 @@ impl Default for Settings {
             pass_environment: Vec::new(),
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
+            hooks: Arc::default(),
+            yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

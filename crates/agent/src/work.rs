@@ -13,11 +13,14 @@ use mainstay_tools::{Fact, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
+use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::redaction::Curtain;
+use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -38,7 +41,15 @@ pub struct Work {
     pub(crate) snapshots: Snapshots,
     /// Whether an undo was begun that did not come to its end.
     pub(crate) interrupted_undo: bool,
-    is_new: bool,
+    /// Whether hooks were told that the session is taken up.
+    pub(crate) greeted: bool,
+    /// What hooks want the model to know, to be written down with the next entries.
+    pub(crate) context: Vec<String>,
+    /// Who is asked while a turn goes on.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// What was said "always" to.
+    pub(crate) rules: Rules,
+    pub(crate) is_new: bool,
 }
 
 /// What a user sends.
@@ -73,6 +84,10 @@ impl Work {
             has_processes: false,
             snapshots: Snapshots::fresh(),
             interrupted_undo: false,
+            greeted: false,
+            context: Vec::new(),
+            asker: None,
+            rules: Rules::default(),
             is_new: true,
         }
     }
@@ -112,6 +127,12 @@ impl Work {
         self.id
     }
 
+    /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
+    /// parked.
+    pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.asker = Some(asker);
+    }
+
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is
     /// told again, one that is not goes on.
     pub async fn turn(
@@ -120,11 +141,27 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended> {
+        let redactor = self.agent.parts.settings.redactor.clone();
+        let input = redaction::input(&redactor, input);
+        let mut curtain = Curtain::new(&redactor);
+        let ended = self.do_turn(&input, &mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_turn(
+        &mut self,
+        input: &Input,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
+            let notices = self.consult(Some(input), cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
+            hooks::tell(observer, notices);
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
@@ -134,8 +171,14 @@ impl Work {
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
         match same {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
-            Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
-            None => self.set_aside(observer, cancel).await?,
+            Some(turn) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
+                return Drive::resume(self, turn, observer, cancel).await;
+            }
+            None => {
+                hooks::tell(observer, self.consult(Some(input), cancel).await?);
+                self.set_aside(observer, cancel).await?;
+            }
         }
         let turn = self.begin_turn(&key, input)?;
         Drive::begin(self, turn, observer, cancel).await
@@ -148,12 +191,24 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Option<Ended>> {
+        let mut curtain = Curtain::new(&self.agent.parts.settings.redactor);
+        let ended = self.do_resume(&mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_resume(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Ended>> {
         self.tell_session(observer);
         self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let Some(turn) = self.last.clone() else { return Ok(None) };
         match turn.outcome {
             None | Some(Outcome::Failed) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
                 Drive::resume(self, turn, observer, cancel).await.map(Some)
             }
             Some(_) => self.told_again(&turn, observer).map(Some),
@@ -205,7 +260,9 @@ impl Work {
         let settings = &agent.parts.settings;
         let workspace = self.workplace.workspace.display().to_string();
         let title = title(&input.content);
-        let body = Body::User { content: input.content.clone() };
+        let context = std::mem::take(&mut self.context);
+        let mut bodies = vec![Body::User { content: input.content.clone() }];
+        bodies.extend(context.into_iter().map(|text| Body::Notice { text }));
         let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
         let row = agent.write(|tx| {
             lease.guard(tx)?;
@@ -226,12 +283,14 @@ impl Work {
             if depth > settings.budgets.depth {
                 return Err(Error::TooDeep(depth));
             }
-            entry::append(tx, id, turn, &body)?;
+            for body in &bodies {
+                entry::append(tx, id, turn, body)?;
+            }
             Ok(row)
         })?;
         self.is_new = false;
         self.recent.clear();
-        self.take_in(&body);
+        bodies.iter().for_each(|body| self.take_in(body));
         self.last = Some(row.clone());
         Ok(row)
     }

@@ -4,13 +4,16 @@
 //! without asking: it is written by whoever wrote the project.
 
 mod build;
+mod hooks;
 mod keys;
 mod shape;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use build::{Overrides, agent_settings};
+use mainstay_agent::Hooks;
 use shape::{File, WorkspaceFile};
 
 use crate::env;
@@ -23,6 +26,8 @@ pub(crate) struct Config {
     file: File,
     /// Where it was read from, for messages.
     path: PathBuf,
+    /// Commands of the user that are run at fixed points of a turn.
+    hooks: Arc<Hooks>,
 }
 
 /// The longest configuration that is read.
@@ -42,7 +47,8 @@ impl Config {
         {
             over.apply(&mut file);
         }
-        Ok(Self { file, path })
+        let hooks = Arc::new(hooks::read(home, &file.hooks, output)?);
+        Ok(Self { file, path, hooks })
     }
 
     /// How long a keeper waits for a new agent after its own died.
@@ -81,6 +87,17 @@ fn read<T: serde::de::DeserializeOwned + shape::Known>(
         Error::configuration(format!("{} cannot be used: {detail}", path.display()))
             .hint(format!("Mend it, or move it away: {}", crate::wording::path(path)))
     };
+    let Some(text) = text(path, &wrong)? else { return Ok(None) };
+    let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(&told(&error)))?;
+    for key in T::strangers(&table) {
+        output.warning(format!("{}: {key}", path.display()));
+    }
+    let value = toml::from_str(&text).map_err(|error| wrong(&told(&error)))?;
+    Ok(Some(value))
+}
+
+/// The text of a file; nothing where there is none.
+fn text(path: &Path, wrong: &dyn Fn(&str) -> Error) -> Result<Option<String>, Error> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(&error.to_string())),
@@ -88,13 +105,7 @@ fn read<T: serde::de::DeserializeOwned + shape::Known>(
         Ok(found) if found.len() > LONGEST => return Err(wrong("it is larger than 1 MiB")),
         Ok(_) => {}
     }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(&told(&error)))?;
-    for key in T::strangers(&table) {
-        output.warning(format!("{}: {key}", path.display()));
-    }
-    let value = toml::from_str(&text).map_err(|error| wrong(&told(&error)))?;
-    Ok(Some(value))
+    std::fs::read_to_string(path).map(Some).map_err(|error| wrong(&error.to_string()))
 }
 
 /// What the parser says, on one line.

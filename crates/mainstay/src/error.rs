@@ -96,6 +96,15 @@ impl From<mainstay_store::Error> for Error {
         {
             hints.push("See which there are: `mainstay sessions list`".to_owned());
         }
+        if let Store::UnknownId { what, .. } = &error {
+            match what.as_str() {
+                "request" | "question" => {
+                    hints.push("See what waits for you: `mainstay approvals`".to_owned());
+                }
+                "rule" => hints.push("See the rules: `mainstay approvals rules`".to_owned()),
+                _ => {}
+            }
+        }
         // An engine's own words may have many lines.
         let message = wording::line(&error.to_string());
         Self { kind, message, hints }
@@ -117,6 +126,9 @@ impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
             mainstay_agent::Error::Journal(error) => error.into(),
+            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
+                "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
+            ),
             other => Self::configuration(other.to_string()),
         }
     }

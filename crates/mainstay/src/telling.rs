@@ -3,14 +3,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use mainstay_agent::{Ended, Ending, Event};
+use mainstay_agent::{Ended, Ending, Event, Question, Request};
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::wording;
+use crate::{redaction, wording};
 
 /// Tells a turn.
 pub(crate) struct Telling {
@@ -18,6 +18,9 @@ pub(crate) struct Telling {
     /// Whether somebody watches: progress is for people.
     watched: bool,
     session: String,
+    /// What a parked turn waits for.
+    requests: Vec<Request>,
+    questions: Vec<Question>,
     /// Whether the last event was told.
     over: bool,
 }
@@ -26,13 +29,24 @@ impl Telling {
     /// Tells in JSON, or in words.
     pub(crate) fn new(json: bool) -> Self {
         let watched = !json && io::stderr().is_terminal();
-        Self { json, watched, session: String::new(), over: false }
+        Self {
+            json,
+            watched,
+            session: String::new(),
+            requests: Vec::new(),
+            questions: Vec::new(),
+            over: false,
+        }
     }
 
     /// Tells one event.
     pub(crate) fn event(&mut self, event: &Event) {
         if let Event::Session { id, .. } = event {
             self.session.clone_from(id);
+        }
+        if let Event::Parked { requests, questions, .. } = event {
+            self.requests.clone_from(requests);
+            self.questions.clone_from(questions);
         }
         self.over |= matches!(event, Event::End { .. });
         if self.json {
@@ -68,7 +82,10 @@ impl Telling {
                     say(&format!("({}; go on: {next})", spent(ended)));
                 }
             }
-            Ending::Over(Outcome::Cancelled, _) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, Some(reason)) => {
+                say(&format!("stopped; what was done is recorded: {}", reason.trim()));
+            }
             Ending::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
                 say(&format!("error: {}", reason.trim()));
@@ -78,10 +95,44 @@ impl Telling {
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
                 say(&format!("parked{when}: {reason}"));
-                say(&format!("hint: {}", way_on(reason, &resume)));
+                for hint in self.ways_on(reason, settings, &resume) {
+                    say(&format!("hint: {hint}"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// What lets a parked turn go on.
+    fn ways_on(&self, reason: &str, settings: &Settings, resume: &str) -> Vec<String> {
+        let mut ways = Vec::new();
+        for request in &self.requests {
+            let action = wording::line(&request.action);
+            ways.push(format!(
+                "Let {} {}: `{}`; or not: `{}`.",
+                request.tool,
+                action.strip_prefix("to ").unwrap_or(&action),
+                settings.command(&format!("approve {}", request.id)),
+                settings.command(&format!("deny {}", request.id))
+            ));
+        }
+        for question in &self.questions {
+            let answer = settings.command(&format!("answer {} TEXT", question.id));
+            let choices = match question.choices.as_slice() {
+                [] => String::new(),
+                choices => format!(" ({})", choices.join(", ")),
+            };
+            ways.push(format!("Answer{choices}: `{answer}`."));
+        }
+        ways.push(match ways.len() {
+            0 if reason.contains("budget") => {
+                format!("Give the turn more with `{resume} --budget USD`.")
+            }
+            0 => format!("Go on with `{resume}`."),
+            _ if self.requests.is_empty() => format!("Then go on with `{resume}`."),
+            _ => format!("Then go on with `{resume}`; with --yes everything else is allowed too."),
+        });
+        ways
     }
 
     /// Says something besides; in JSON there is nothing to say.
@@ -130,17 +181,6 @@ impl Telling {
     }
 }
 
-/// What lets a parked turn go on.
-fn way_on(reason: &str, resume: &str) -> String {
-    if reason.contains("the policy asks") {
-        format!("Allow it, and everything else of this turn, with `{resume} --yes`.")
-    } else if reason.contains("budget") {
-        format!("Give the turn more with `{resume} --budget USD`.")
-    } else {
-        format!("Go on with `{resume}`.")
-    }
-}
-
 fn spent(ended: &Ended) -> String {
     let tokens = ended.usage.total();
     match ended.cost {
@@ -170,11 +210,12 @@ fn first_line(text: &str) -> String {
 
 fn say(line: &str) {
     // With standard error gone there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", redaction::shared().text(line));
 }
 
 /// A reader that has seen enough is no reason to stop: the work is recorded.
 fn print_line(line: &str) {
+    let line = redaction::shared().text(line);
     let mut output = io::stdout().lock();
     let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
     let _ = output.flush();

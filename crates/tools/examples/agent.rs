@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use mainstay_tools::Keeper;
-use mainstay_tools::keeper::{self, Job, Launch, Limits, Program};
+use mainstay_tools::keeper::{self, Job, Launch, Limits, Program, Streams};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -46,6 +46,8 @@ fn job(key: &str, command: &str) -> Job {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
     }
 }

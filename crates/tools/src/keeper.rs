@@ -20,6 +20,7 @@ mod guard;
 mod input;
 mod job;
 mod jobs;
+mod kept;
 mod kill;
 mod launch;
 mod link;
@@ -36,7 +37,8 @@ pub use client::{Attached, Ending, Keeper, Status};
 pub use ending::{Ended, How, Left, Shown, Why};
 pub use error::KeeperError;
 pub use guard::serve;
-pub use job::{BACKSTOP, Job, Limits, Program};
+pub use job::{BACKSTOP, Job, Limits, Program, Streams};
+pub use kept::is_kept;
 pub use launch::Launch;
 pub use spool::{Collected, collect};
 

@@ -3,6 +3,7 @@
 //! This crate owns the [`Tool`] trait, the tools themselves and the [keeper]. It must not know the
 //! model, nor the store's tables: what has to be remembered of a call leaves it as an [`Outcome`].
 
+mod ask_user;
 mod environment;
 mod files;
 pub mod keeper;
@@ -14,6 +15,8 @@ pub mod snapshot;
 mod tool;
 mod workplace;
 
+pub use ask_user::AskUser;
+pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use outcome::{Fact, Outcome, Piece, Settled};
@@ -28,5 +31,6 @@ pub fn all() -> Vec<std::sync::Arc<dyn Tool>> {
     let mut tools: Vec<std::sync::Arc<dyn Tool>> =
         vec![std::sync::Arc::new(Shell), std::sync::Arc::new(Process)];
     tools.extend(file_tools());
+    tools.push(std::sync::Arc::new(AskUser));
     tools
 }

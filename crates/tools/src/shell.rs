@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::keeper::{
-    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status,
+    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status, Streams,
 };
 use crate::outcome::Piece;
 use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
@@ -152,6 +152,8 @@ pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
         environment: environment::clean(call.workplace),
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
     }
 }

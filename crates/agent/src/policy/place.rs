@@ -22,9 +22,9 @@ const LONGEST: usize = 4096;
 /// How many links are followed that lead to nothing.
 const LINKS: u32 = 40;
 
-/// Whether a path lies in the workspace once links and `..` are followed.
-pub(crate) fn is_inside(path: &Path, workspace: &Path) -> bool {
-    matches!(locate(path, workspace), Place::Inside | Place::Root | Place::Git)
+/// The file that a path names, links and `..` followed.
+pub(crate) fn target(path: &Path, workspace: &Path) -> Option<PathBuf> {
+    real(&workspace.join(path), LINKS)
 }
 
 /// Where a path leads, seen from the workspace, which it starts from if it is relative.

@@ -11,8 +11,8 @@ use mainstay_llm::{Api, Candidate, Key, NoKey, Prices, Provider, known};
 use super::keys::{FromCommand, FromVariable};
 use super::shape::Time;
 use super::{Config, shape};
-use crate::env;
 use crate::error::Error;
+use crate::{env, redaction};
 
 /// What the command line says over the files.
 #[derive(Debug, Default)]
@@ -40,8 +40,14 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        hooks: config.hooks.clone(),
+        yes: over.yes,
+        redactor: redaction::shared().clone(),
         ..Settings::default()
     };
+    if let Some(said) = &file.policy.request_time {
+        settings.approval = time(config, "policy.request_time", said)?;
+    }
     if let Some(effort) = &file.effort {
         let effort = effort.parse().map_err(|error| {
             config
@@ -142,6 +148,9 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
             .wrong(format!("providers.{name}.base_url {base_url:?}: {detail}"))
             .hint("Write a whole address, such as http://127.0.0.1:8080/v1.")
     };
+    if let Some(password) = redaction::password_in(base_url) {
+        redaction::add(&format!("password of {name}"), password);
+    }
     let base_url = base_url.parse().map_err(|error| wrong(&format!("{error}")))?;
     let usual = known.and_then(|known| known.key_variable);
     let key: Arc<dyn Key> = match (&said.api_key_command, &said.api_key_env, usual) {
@@ -153,6 +162,9 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
         (None, None, Some(variable)) => Arc::new(variable_key(variable, said.base_url.is_some())),
         (None, None, None) => Arc::new(NoKey),
     };
+    for (header, value) in &said.headers {
+        redaction::add_header(name, header, value);
+    }
     let headers = said.headers.clone().into_iter().collect();
     let provider = Provider { name: name.to_owned(), api, base_url, key, headers };
     match provider.base_url.scheme() {
@@ -162,7 +174,11 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
 }
 
 fn variable_key(name: &str, optional: bool) -> FromVariable {
-    FromVariable { name: name.to_owned(), value: env::named_by_configuration(name), optional }
+    let value = env::named_by_configuration(name);
+    if let Some(key) = value.as_ref().and_then(|value| value.to_str()) {
+        redaction::add(name, key);
+    }
+    FromVariable { name: name.to_owned(), value, optional }
 }
 
 fn prices(said: &shape::Model) -> Option<Prices> {
@@ -185,11 +201,13 @@ fn policy(config: &Config) -> Result<Policy, Error> {
     let said = &config.file.policy;
     let mut policy = Policy::default();
     let decisions = [
+        ("read", &said.read, &mut policy.read),
         ("write", &said.write, &mut policy.write),
         ("write_outside", &said.write_outside, &mut policy.write_outside),
         ("execute", &said.execute, &mut policy.execute),
         ("network", &said.network, &mut policy.network),
         ("persist", &said.persist, &mut policy.persist),
+        ("destructive", &said.destructive, &mut policy.destructive),
     ];
     for (name, said, decision) in decisions {
         *decision = match said.as_deref() {

@@ -22,6 +22,8 @@ pub(super) struct File {
     pub(super) keeper: Keeper,
     pub(super) limits: Limits,
     pub(super) shell: Shell,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -65,11 +67,15 @@ pub(super) struct Budget {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Policy {
+    pub(super) read: Option<String>,
     pub(super) write: Option<String>,
     pub(super) write_outside: Option<String>,
     pub(super) execute: Option<String>,
     pub(super) network: Option<String>,
     pub(super) persist: Option<String>,
+    pub(super) destructive: Option<String>,
+    /// How long a request waits for a decision.
+    pub(super) request_time: Option<Time>,
 }
 
 /// The keeper of processes.
@@ -163,6 +169,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "keeper",
             "limits",
             "shell",
+            "hooks",
         ],
     ),
     (
@@ -177,7 +184,19 @@ const PARTS: &[(&str, &[&str])] = &[
             "day_calls",
         ],
     ),
-    ("policy", &["write", "write_outside", "execute", "network", "persist"]),
+    (
+        "policy",
+        &[
+            "read",
+            "write",
+            "write_outside",
+            "execute",
+            "network",
+            "persist",
+            "destructive",
+            "request_time",
+        ],
+    ),
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),

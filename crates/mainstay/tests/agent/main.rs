@@ -2,14 +2,19 @@
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 
+mod approving;
+mod approving_killed;
 mod background;
 mod cancelling;
 mod demo;
 mod faults;
+mod hooks;
+mod hooks_gone_bad;
 mod inputs;
 mod killed;
 mod odd;
 mod postgres;
+mod redaction;
 mod sessions;
 mod sharing;
 mod tools_in_turns;

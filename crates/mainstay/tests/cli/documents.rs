@@ -26,6 +26,10 @@ fn help_of_every_command() {
     }
     check("help_undo", "undo --help");
     check("help_context", "context --help");
+    check("help_approvals", "approvals --help");
+    check("help_approve", "approve --help");
+    check("help_deny", "deny --help");
+    check("help_answer", "answer --help");
     check("help_cost", "cost --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
@@ -78,11 +82,17 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(
         home.names("pages"),
         [
+            "mainstay-answer.1",
+            "mainstay-approvals-forget.1",
+            "mainstay-approvals-rules.1",
+            "mainstay-approvals.1",
+            "mainstay-approve.1",
             "mainstay-backup.1",
             "mainstay-completions.1",
             "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
+            "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
             "mainstay-restore.1",

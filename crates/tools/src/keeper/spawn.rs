@@ -26,8 +26,8 @@ pub(super) struct Start<'a> {
     /// Its whole environment.
     pub(super) environment: &'a [(&'a str, &'a str)],
     pub(super) input: BorrowedFd<'a>,
-    /// Where both of its outputs go.
     pub(super) output: BorrowedFd<'a>,
+    pub(super) errors: BorrowedFd<'a>,
 }
 
 /// Starts a process as the leader of a group of its own, and answers its number.
@@ -54,6 +54,7 @@ pub(super) fn spawn(start: &Start<'_>) -> io::Result<i32> {
         directory: directory.as_ptr(),
         input: start.input.as_raw_fd(),
         output: start.output.as_raw_fd(),
+        errors: start.errors.as_raw_fd(),
         // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
         mask: unsafe { std::mem::zeroed() },
         failed: 0,
@@ -98,6 +99,7 @@ struct Child {
     directory: *const c_char,
     input: RawFd,
     output: RawFd,
+    errors: RawFd,
     /// The signals that were blocked before.
     mask: libc::sigset_t,
     /// What went wrong; zero while nothing did.
@@ -113,7 +115,7 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
         let ready = libc::setpgid(0, 0) == 0
             && libc::dup2((*child).input, 0) != -1
             && libc::dup2((*child).output, 1) != -1
-            && libc::dup2((*child).output, 2) != -1
+            && libc::dup2((*child).errors, 2) != -1
             && libc::chdir((*child).directory) == 0;
         if ready {
             let mut default: libc::sigaction = std::mem::zeroed();
@@ -169,8 +171,14 @@ mod tests {
     fn run(program: &Program, directory: &Path, environment: &[(&str, &str)]) -> (i32, String) {
         let (mut from, to) = io::pipe().unwrap();
         let input = std::fs::File::open("/dev/null").unwrap();
-        let start =
-            Start { program, directory, environment, input: input.as_fd(), output: to.as_fd() };
+        let start = Start {
+            program,
+            directory,
+            environment,
+            input: input.as_fd(),
+            output: to.as_fd(),
+            errors: to.as_fd(),
+        };
         let pid = rustix::process::Pid::from_raw(spawn(&start).unwrap()).unwrap();
         drop(to);
         let output = io::read_to_string(&mut from).unwrap();
@@ -226,6 +234,7 @@ mod tests {
                 environment: &[("PATH", path)],
                 input: input.as_fd(),
                 output: input.as_fd(),
+                errors: input.as_fd(),
             };
             assert_eq!(spawn(&start).unwrap_err().raw_os_error(), Some(error));
         }
@@ -240,6 +249,7 @@ mod tests {
             environment: &[],
             input: input.as_fd(),
             output: input.as_fd(),
+            errors: input.as_fd(),
         };
         for _ in 0..10 {
             assert_eq!(spawn(&start).unwrap_err().kind(), io::ErrorKind::NotFound);

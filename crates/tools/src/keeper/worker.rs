@@ -236,6 +236,10 @@ impl Worker {
                 }
                 return;
             }
+            Asks::Secrets { secrets } => {
+                self.jobs.keep_secret(secrets);
+                Says::Done
+            }
             Asks::List { session } => Says::Jobs(self.jobs.list(&session, now)),
             Asks::Leave => return self.leave(id, number, now),
         };
