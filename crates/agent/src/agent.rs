@@ -43,7 +43,7 @@ pub enum Opened {
 
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
-    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
+    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, mut settings: Settings) -> Self {
         let parts = Arc::new_cyclic(|parts| {
             let window = settings.chain.first().and_then(|candidate| candidate.window);
             let mut tools = mainstay_tools::all();
@@ -52,6 +52,8 @@ impl Agent {
             let offer = Offer::new(tools, window);
             let client = Client::new();
             keeper.redact(&settings.redactor);
+            let redactor = settings.redactor.clone();
+            settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
             let endings = Endings::of(&keeper);
             let children = Children::default();
             Parts { store, owner, client, keeper, endings, offer, settings, children }

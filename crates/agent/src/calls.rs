@@ -14,13 +14,15 @@ use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Waits, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
-use crate::agent::{Parts, blocking};
+use crate::agent::blocking;
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
+use crate::hooks::Moment;
 use crate::hooks::{self, Heard};
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
+use crate::snapshots::Change;
 use crate::turn::{Drive, Halt, spoken};
 use crate::work::words;
 use crate::{Error, Event, Result, approval, redaction};
@@ -50,7 +52,6 @@ impl Drive<'_> {
                         // its own effect for what was there before.
                         if pending.started_at.is_none() {
                             pending.plan = self.plan(&pending).await?;
-                            self.save_before(&pending).await?;
                         }
                         running.push((pending, Step::Run));
                     }
@@ -73,6 +74,7 @@ impl Drive<'_> {
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
+            self.save(&running).await?;
             while !self.start(&running)? {
                 self.save(&running).await?;
             }
@@ -109,33 +111,40 @@ impl Drive<'_> {
         }
     }
 
-    /// Saves what a call is about to change.
+    /// Saves what these calls are about to change.
+    async fn save(&mut self, running: &[(Pending, Step)]) -> std::result::Result<(), Halt> {
+        for (pending, step) in running {
+            if matches!(step, Step::Run) && pending.started_at.is_none() {
+                self.save_before(pending).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn save_before(&mut self, pending: &Pending) -> std::result::Result<(), Halt> {
         let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
             return Ok(());
         };
         let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
         let action = tool.action(&pending.invocation(&session, arguments, &workplace));
-        let Parts { store, settings, .. } = &*self.work.agent.parts.clone();
-        let place = (self.work.id, pending.id);
-        let snapshots = &mut self.work.snapshots;
+        let parts = self.work.agent.parts.clone();
+        let change = Change {
+            store: &parts.store,
+            session: self.work.id,
+            call: pending.id,
+            action: &action,
+            // A hook after the call may change more than the call itself.
+            hooked: parts.settings.hooks.any(Moment::PostToolUse),
+            workplace: &workplace,
+            limits: &parts.settings.snapshots,
+        };
         let words = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(Halt::Cancelled),
-            saved = snapshots.before(store, place, &action, &workplace, &settings.snapshots) => saved?,
+            saved = self.work.snapshots.before(change) => saved?,
         };
         if let Some(message) = words {
             (self.observer)(Event::Notice { about: "snapshot", message, void: false });
-        }
-        Ok(())
-    }
-
-    /// Saves again what these calls are about to change.
-    async fn save(&mut self, running: &[(Pending, Step)]) -> std::result::Result<(), Halt> {
-        for (pending, step) in running {
-            if matches!(step, Step::Run) && pending.started_at.is_none() {
-                self.save_before(pending).await?;
-            }
         }
         Ok(())
     }

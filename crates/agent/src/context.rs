@@ -157,7 +157,7 @@ impl Kinds {
                         match part {
                             AssistantPart::Text(text) => kinds.said += text.len(),
                             AssistantPart::Reasoning(thought) => {
-                                kinds.thought += thought.text.len()
+                                kinds.thought += thought.text.len();
                             }
                             AssistantPart::Call(call) => {
                                 kinds.calls += call.name.len() + call.arguments.len() + 60;

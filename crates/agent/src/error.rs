@@ -12,6 +12,9 @@ pub enum Error {
     /// Objects that a snapshot builds on were swept away; what is about to change is saved again.
     #[error("old snapshots were cleared away at this moment")]
     SnapshotsSwept,
+    /// An undo would overwrite what somebody else did, and nobody decided about that.
+    #[error("{0} files were changed by somebody else after the turn; nothing was undone")]
+    Conflicts(usize),
     /// A hook refused what the user sent; nothing was begun or written down.
     #[error("a hook refused this: {0}")]
     Blocked(String),

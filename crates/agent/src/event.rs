@@ -59,8 +59,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`.
-        /// `hook`.
+        /// `snapshot`, `undo`, `hook`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -7,7 +7,7 @@ use mainstay_journal::turn::{self, State, Turn};
 use mainstay_journal::{SessionId, fork as copy, remove};
 use mainstay_store::{Acquired, Holder, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
-use crate::{Result, budget, snapshots};
+use crate::{Result, approval, budget, snapshots};
 
 /// How long a lease lives that is taken to delete a session.
 const LEASE: Duration = Duration::from_secs(30);
@@ -67,6 +67,8 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
 /// Removes what this crate keeps of a session. Tables to come that name a session belong here.
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
+    approval::delete_session(tx, session)?;
+    tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;
     let turns: Vec<mainstay_journal::TurnId> =
         tx.query("SELECT id FROM turns WHERE session = ?1", params![session], |row| row.get(0))?;
     let budgets = turns.iter().map(budget::of_turn).chain([budget::of_session(session)]);

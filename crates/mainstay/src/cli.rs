@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, completions, config, cost, demo, deny, doctor, man, models,
-    profiles, restore, resume, run, sessions, store, undo,
+    answer, approvals, approve, backup, completions, config, context, cost, demo, deny, doctor,
+    man, models, profiles, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -42,6 +42,7 @@ enum Command {
     Deny(deny::DenyArgs),
     Answer(answer::AnswerArgs),
     Undo(undo::UndoArgs),
+    Context(context::ContextArgs),
     Cost(cost::CostArgs),
     Models(models::ModelsArgs),
     #[command(subcommand)]
@@ -80,6 +81,7 @@ pub(crate) fn run() -> Exit {
         Command::Deny(args) => deny::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
         Command::Undo(args) => undo::run(args, &context),
+        Command::Context(args) => context::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Models(args) => models::run(args, &context),
         Command::Config(command) => config::run(command, &context),

@@ -6,6 +6,7 @@ pub(crate) mod approve;
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod deny;

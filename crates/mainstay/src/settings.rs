@@ -98,6 +98,7 @@ impl Settings {
             "mainstay deny",
             "mainstay answer",
             "mainstay undo",
+            "mainstay context",
             "mainstay cost",
             "mainstay config",
             "mainstay models",

@@ -75,6 +75,11 @@ impl Redactor {
         self.known.read().unwrap_or_else(PoisonError::into_inner).needles.clone()
     }
 
+    /// Whether there are secrets in bytes.
+    pub fn finds(&self, bytes: &[u8]) -> bool {
+        self.needles().is_some_and(|needles| needles.replaced(bytes).is_some())
+    }
+
     /// The text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.needles().and_then(|needles| needles.replaced(text.as_bytes())) {

@@ -21,8 +21,8 @@ mod state;
 mod tests;
 
 pub use escape::{escaped, unescaped};
-pub use listing::{Item, Listing};
+pub use listing::{Item, Listing, Signature};
 pub use look::{Looked, look, real_target};
 pub use restore::{Restored, Step, restore, with_closed_directories};
-pub use scan::{Left, Limits, Manifest, Scan, Scanned};
+pub use scan::{Left, Limits, Manifest, Scan, Scanned, Secret};
 pub use state::{State, Why};

@@ -22,11 +22,13 @@ CREATE TABLE snapshots (
     number INTEGER NOT NULL,
     turn TEXT NOT NULL,
     call TEXT,
+    workspace TEXT,
+    root TEXT,
     mark TEXT NOT NULL,
     taken_at INTEGER NOT NULL,
     PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX snapshots_by_age ON snapshots (taken_at);
+CREATE INDEX snapshots_of_workspace ON snapshots (workspace, taken_at) WHERE root IS NOT NULL;
 
 CREATE TABLE undos (
     id TEXT PRIMARY KEY,
@@ -47,7 +49,6 @@ CREATE TABLE snapshot_sweeps (
     generation INTEGER NOT NULL,
     swept_at INTEGER NOT NULL
 ) STRICT;
-INSERT INTO snapshot_sweeps (one, generation, swept_at) VALUES (1, 0, 0);
 ";
 
 /// What was known of files at one moment.
@@ -113,12 +114,25 @@ pub(crate) fn write(
 ) -> Result<()> {
     let now = tx.now();
     let text = serde_json::to_string(mark).map_err(|error| damaged("a snapshot", &error))?;
+    let tree = match mark {
+        Mark::Tree(tree) => Some(tree),
+        Mark::After { tree, .. } => tree.as_ref(),
+        Mark::Files(_) => None,
+    };
+    let (workspace, root) = (tree.map(|tree| &tree.workspace), tree.map(|tree| &tree.root));
     tx.execute(
-        "INSERT INTO snapshots (session, number, turn, call, mark, taken_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![session, number, turn, call, text, now],
+        "INSERT INTO snapshots (session, number, turn, call, workspace, root, mark, taken_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![session, number, turn, call, workspace, root, text, now],
     )?;
     Ok(())
+}
+
+/// The listing of a workspace when it was last looked at, in any session.
+pub(crate) fn last_root(tx: &mut ReadTx<'_>, workspace: &str) -> Result<Option<String>> {
+    let sql = "SELECT root FROM snapshots WHERE workspace = ?1 AND root IS NOT NULL
+               ORDER BY taken_at DESC LIMIT 1";
+    Ok(tx.query_opt(sql, params![workspace], |row| row.get(0))?)
 }
 
 /// The number of the last mark of a session.

@@ -67,11 +67,8 @@ pub(crate) fn kept(tx: &mut ReadTx<'_>, hashes: &[String]) -> Result<HashSet<Str
 
 /// The bytes of an object.
 pub(crate) fn get(tx: &mut ReadTx<'_>, hash: &str) -> Result<Vec<u8>> {
-    let body =
-        tx.query_opt("SELECT body FROM snapshot_objects WHERE hash = ?1", params![hash], |row| {
-            row.get(0)
-        })?;
-    body.ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is not there"))
+    find(tx, hash)?
+        .ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is not there"))
 }
 
 /// A directory's listing.
@@ -79,6 +76,16 @@ pub(crate) fn listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Listing> {
     let bytes = get(tx, hash)?;
     Listing::decode(&bytes)
         .ok_or_else(|| damaged(&format!("the listing {hash} of a snapshot"), &"it is no listing"))
+}
+
+/// A directory's listing, where it is still there.
+pub(crate) fn find_listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Listing>> {
+    Ok(find(tx, hash)?.as_deref().and_then(Listing::decode))
+}
+
+fn find(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT body FROM snapshot_objects WHERE hash = ?1";
+    Ok(tx.query_opt(sql, params![hash], |row| row.get(0))?)
 }
 
 /// How often objects were swept away: whoever knows that some are kept knows it for one such time.

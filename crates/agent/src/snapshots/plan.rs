@@ -50,6 +50,8 @@ pub struct Plan {
     /// Whether nobody saw how things were when the last of the turns ended, so that everything that
     /// changed since is taken for its work.
     pub unseen: bool,
+    /// Whether it must not be done while there are conflicts.
+    pub(crate) refuses: bool,
     pub(crate) turn_ids: Vec<TurnId>,
     /// The undo that is taken back.
     pub(crate) taken_back: Option<String>,
@@ -137,6 +139,7 @@ impl<'a> Planner<'a> {
             steps.push(Step { path, from: looked.state, to });
         }
         self.plan.steps = with_closed_directories(steps);
+        self.plan.refuses = self.conflicts == Conflicts::Refuse;
         self.plan.not_kept.sort();
         self.plan.not_kept.dedup();
         self.plan

@@ -65,7 +65,7 @@ pub fn sweep_if_due(store: &Store) -> Result<Option<Swept>> {
 pub fn sweep(store: &Store, kept: &Kept) -> Result<Swept> {
     let mut swept = Swept::default();
     for _ in 0..TRIES {
-        let seen = store.read(|tx| census(tx))?;
+        let seen = store.read(census)?;
         let found = find(store, kept)?;
         let mut rest = found.garbage.as_slice();
         loop {
@@ -248,7 +248,9 @@ fn remove(tx: &mut WriteTx<'_>, outdated: &[Outdated], garbage: &[(String, u64)]
         tx.execute(&sql, &hashes)?;
     }
     tx.execute(
-        "UPDATE snapshot_sweeps SET generation = generation + 1, swept_at = ?1 WHERE one = 1",
+        "INSERT INTO snapshot_sweeps (one, generation, swept_at) VALUES (1, 1, ?1)
+         ON CONFLICT (one) DO UPDATE SET generation = snapshot_sweeps.generation + 1,
+             swept_at = excluded.swept_at",
         params![now],
     )?;
     Ok(())

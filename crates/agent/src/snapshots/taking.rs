@@ -1,20 +1,22 @@
 //! Taking snapshots in a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mainstay_journal::{CallId, SessionId, TurnId};
 use mainstay_store::{Store, WriteTx};
 use mainstay_tools::snapshot::{
-    Limits, Manifest, Scan, State, escaped, look, real_target, unescaped,
+    Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
 };
 use mainstay_tools::{Action, Workplace};
 
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
-use crate::policy::command::{self, Class};
+use crate::policy::command::{Class, judge};
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -48,10 +50,26 @@ struct Segment {
     files: BTreeSet<String>,
 }
 
+/// So many listings are read at once.
+const LISTINGS: usize = 200;
+
+/// A call that is about to change something.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) action: &'a Action,
+    /// Whether a hook runs after it, which may change anything.
+    pub(crate) hooked: bool,
+    pub(crate) workplace: &'a Arc<Workplace>,
+    pub(crate) limits: &'a Limits,
+}
+
 /// What is to be saved before an action.
 enum Coverage {
     Nothing,
-    File(std::path::PathBuf),
+    File(PathBuf),
     Tree,
 }
 
@@ -61,49 +79,48 @@ impl Snapshots {
         Self { segment: Some(Segment::default()), ..Self::default() }
     }
 
-    /// Looks at what an action is about to change. Answers what a person should be told, if
-    /// anything. To cancel it, drop it.
-    pub(crate) async fn before(
-        &mut self,
-        store: &Store,
-        (session, call): (SessionId, CallId),
-        action: &Action,
-        workplace: &Arc<Workplace>,
-        limits: &Limits,
-    ) -> Result<Option<String>> {
-        match coverage(action, &workplace.workspace) {
+    /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
+    /// cancel it, drop it.
+    pub(crate) async fn before(&mut self, change: Change<'_>) -> Result<Option<String>> {
+        let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
+        if has_tree && matches!(change.action, Action::Execute(_) | Action::Delegate(_)) {
+            return Ok(None);
+        }
+        match coverage(change.action, &change.workplace.workspace) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
-                self.load(store, session)?;
-                blocking(|| self.save_file(store, call, workplace, &path, limits))?;
-                Ok(None)
+                self.load(change.store, change.session)?;
+                blocking(|| self.save_file(&change, &path))?;
+                if change.hooked { self.save_tree(change).await } else { Ok(None) }
             }
-            Coverage::Tree => {
-                self.load(store, session)?;
-                if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
-                    return Ok(None);
+            Coverage::Tree => self.save_tree(change).await,
+        }
+    }
+
+    /// Looks at the whole workspace, unless that was done in this segment.
+    async fn save_tree(&mut self, change: Change<'_>) -> Result<Option<String>> {
+        let Change { store, session, call, workplace, limits, .. } = change;
+        self.load(store, session)?;
+        if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
+            return Ok(None);
+        }
+        let scanned = {
+            let (store, workplace, limits) = (store.clone(), workplace.clone(), limits.clone());
+            let shared = self.shared.clone();
+            tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
+        };
+        match scanned {
+            Ok(Ok(tree)) => {
+                let words = self.telling(&tree);
+                self.marks.push((Some(call), Mark::Tree(tree)));
+                if let Some(segment) = &mut self.segment {
+                    segment.has_tree = true;
                 }
-                let scanned = {
-                    let (store, workplace, limits) =
-                        (store.clone(), workplace.clone(), limits.clone());
-                    let shared = self.shared.clone();
-                    tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits))
-                        .await
-                };
-                match scanned {
-                    Ok(Ok(tree)) => {
-                        let words = self.telling(&tree);
-                        self.marks.push((Some(call), Mark::Tree(tree)));
-                        if let Some(segment) = &mut self.segment {
-                            segment.has_tree = true;
-                        }
-                        Ok(words)
-                    }
-                    Ok(Err(Failed::Store(error))) => Err(error),
-                    Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
-                    Err(error) => Ok(Some(uncovered(&error.to_string()))),
-                }
+                Ok(words)
             }
+            Ok(Err(Failed::Store(error))) => Err(error),
+            Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
+            Err(error) => Ok(Some(uncovered(&error.to_string()))),
         }
     }
 
@@ -209,14 +226,8 @@ impl Snapshots {
     }
 
     /// Saves one file, and notes which directories above it are missing.
-    fn save_file(
-        &mut self,
-        store: &Store,
-        call: CallId,
-        workplace: &Workplace,
-        path: &Path,
-        limits: &Limits,
-    ) -> Result<()> {
+    fn save_file(&mut self, change: &Change<'_>, path: &Path) -> Result<()> {
+        let Change { store, call, workplace, limits, .. } = change;
         let Some(real) = real_target(workplace, path) else { return Ok(()) };
         let name = escaped(&real);
         if self.segment.as_ref().is_some_and(|segment| segment.files.contains(&name)) {
@@ -239,7 +250,7 @@ impl Snapshots {
         if let Some(segment) = &mut self.segment {
             segment.files.extend(files.keys().cloned());
         }
-        self.marks.push((Some(call), Mark::Files(files)));
+        self.marks.push((Some(*call), Mark::Files(files)));
         Ok(())
     }
 
@@ -285,18 +296,20 @@ enum Failed {
     Store(Error),
 }
 
-/// What is to be saved before an action.
+/// What is to be saved before an action. A command line that only looks changes nothing; of any
+/// other nobody knows what it will touch.
 fn coverage(action: &Action, workspace: &Path) -> Coverage {
     match action {
         Action::Read | Action::Network(_) | Action::Persist(_) | Action::Ask { .. } => {
             Coverage::Nothing
         }
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(line) if command::judge(line, workspace).class() == Class::Read => {
-            Coverage::Nothing
-        }
+        Action::Execute(line) => match judge(line, workspace).class() {
+            Class::Read => Coverage::Nothing,
+            _ => Coverage::Tree,
+        },
         // What a child changes is undone with the turn that it works for.
-        Action::Execute(_) | Action::Delegate(_) => Coverage::Tree,
+        Action::Delegate(_) => Coverage::Tree,
     }
 }
 
@@ -310,6 +323,9 @@ fn scan(
 ) -> std::result::Result<Tree, Failed> {
     let mut shared = locked(shared);
     know_generation(store, &mut shared).map_err(Failed::Store)?;
+    if shared.manifest.is_empty() {
+        learn(store, &mut shared, workplace).map_err(Failed::Store)?;
+    }
     let Shared { manifest, unwritten, .. } = &mut *shared;
     let mut flushed = Vec::new();
     let mut broken = None;
@@ -346,6 +362,32 @@ fn scan(
         (Some(error), _) => Err(Failed::Store(error)),
         (None, scanned) => scanned.map(Tree::from).map_err(Failed::Files),
     }
+}
+
+/// Learns from the last look at the workspace, whoever took it, so that only what changed since is
+/// read.
+fn learn(store: &Store, shared: &mut Shared, workplace: &Workplace) -> Result<()> {
+    let Ok(workspace) = workplace.workspace.canonicalize() else { return Ok(()) };
+    let root = store.read(|tx| mark::last_root(tx, &escaped(&workspace)))?;
+    let mut left: Vec<(PathBuf, String)> =
+        root.into_iter().map(|root| (PathBuf::new(), root)).collect();
+    while !left.is_empty() {
+        // Each read is short; a listing that is swept away between is as good as none.
+        let part = left.split_off(left.len().saturating_sub(LISTINGS));
+        let listings = store.read(|tx| -> Result<Vec<Option<Listing>>> {
+            part.iter().map(|(_, hash)| objects::find_listing(tx, hash)).collect()
+        })?;
+        for ((inside, hash), listing) in part.into_iter().zip(listings) {
+            let Some(listing) = listing else { continue };
+            shared.manifest.take_in(&inside, &listing);
+            shared.manifest.keep([hash]);
+            let below = listing.0.into_iter().filter(|item| !item.listing.is_empty());
+            left.extend(
+                below.map(|item| (inside.join(OsStr::from_bytes(&item.name)), item.listing)),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn take_in(store: &Store, shared: &mut Shared, hash: String, bytes: Vec<u8>) -> Result<()> {

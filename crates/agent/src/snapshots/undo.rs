@@ -17,7 +17,7 @@ use super::objects;
 use super::plan::{Conflicts, Plan, Planner, Which};
 use crate::agent::blocking;
 use crate::work::Work;
-use crate::{Error, Observer, Result, processes};
+use crate::{Error, Observer, Result, processes, redaction};
 
 /// How many paths a model is told of by name.
 const NAMED: usize = 20;
@@ -136,6 +136,9 @@ impl Work {
     /// them. It can be killed at any moment; whoever takes the session up next finishes it.
     pub fn undo(&mut self, plan: &Plan) -> Result<Undone> {
         let Plan { turn_ids, steps, objects, taken_back, .. } = plan;
+        if plan.refuses && !plan.conflicts.is_empty() {
+            return Err(Error::Conflicts(plan.conflicts.len()));
+        }
         let (agent, session) = (self.agent.clone(), self.id);
         let kind = if taken_back.is_some() { Kind::Redo } else { Kind::Undo };
         let id = Id::new().to_string();
@@ -185,7 +188,8 @@ impl Work {
         let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
         let turns = blocking(|| store.read(|tx| numbers(tx, &row.turns)))?;
         let undone = undone(row, turns, &restored);
-        let body = Body::Notice { text: self.notice(row.kind, &undone) };
+        let mut body = Body::Notice { text: self.notice(row.kind, &undone) };
+        redaction::body(&self.agent.parts.settings.redactor, &mut body);
         let (agent, session, lease) = (self.agent.clone(), self.id, &self.lease);
         agent.write(|tx| {
             lease.guard(tx)?;

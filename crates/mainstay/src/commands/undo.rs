@@ -125,16 +125,19 @@ pub(crate) fn find(
     owner: Option<OwnerId>,
     typed: Option<&str>,
 ) -> Result<Session, Error> {
-    let unknown = || mainstay_store::Error::UnknownId {
-        what: "session".to_owned(),
-        typed: typed.unwrap_or_default().to_owned(),
-    };
-    let owner = owner.ok_or_else(unknown)?;
     if let Some(typed) = typed {
+        let unknown = || mainstay_store::Error::UnknownId {
+            what: "session".to_owned(),
+            typed: typed.to_owned(),
+        };
+        let owner = owner.ok_or_else(unknown)?;
         return Ok(store.read(|tx| session::find(tx, owner, typed))?);
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    let sessions = store.read(|tx| session::list(tx, owner, 1_000))?;
+    let sessions = match owner {
+        Some(owner) => store.read(|tx| session::list(tx, owner, 1_000))?,
+        None => Vec::new(),
+    };
     let is_here = |session: &Session| {
         Path::new(&session.workspace).canonicalize().is_ok_and(|workspace| workspace == here)
     };

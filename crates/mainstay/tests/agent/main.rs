@@ -18,6 +18,7 @@ mod offered;
 mod postgres;
 mod redaction;
 mod sandbox;
+mod sessions;
 mod sharing;
 mod tools_in_turns;
 mod turns;

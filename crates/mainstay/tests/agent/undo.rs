@@ -241,6 +241,73 @@ fn a_command_that_was_killed_in_the_middle_is_undone() {
 }
 
 #[test]
+fn a_command_that_only_looks_is_not_saved_for() {
+    let world = commands(&["ls; cat a", "echo b > b"]);
+    std::fs::write(world.workspace().join("a"), "a").unwrap();
+    let session = world.run(&["run", "--yes", "--json", "look"]).ended_with(0).session();
+    let rows = || {
+        let info = json_of(&world.run(&["store", "info", "--json"]).ended_with(0));
+        info["tables"]["snapshots"].as_i64().unwrap()
+    };
+    assert_eq!(rows(), 0);
+    world.run(&["run", "--session", &session, "--yes", "write"]).ended_with(0);
+    assert_eq!(rows(), 2, "one before, one after");
+}
+
+#[test]
+fn a_command_that_a_person_allowed_is_saved_for_too() {
+    let world = commands(&["./change.sh"]);
+    furnish(&world.workspace());
+    let script = world.workspace().join("change.sh");
+    std::fs::write(&script, "#!/bin/sh\nrm -rf src; echo x > made\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = tree(&world.workspace());
+    world.run(&["run", "go"]).ended_with(3);
+    let asked = json_of(&world.run(&["approvals", "--json"]).ended_with(0));
+    let id = asked["requests"][0]["id"].as_str().unwrap().to_owned();
+    world.run(&["approve", &id]).ended_with(0);
+    world.run(&["resume"]).ended_with(0);
+    assert!(world.workspace().join("made").exists());
+    world.run(&["undo"]).ended_with(0);
+    assert_eq!(tree(&world.workspace()), before);
+}
+
+#[test]
+fn a_key_in_a_file_is_not_stored_and_that_is_said() {
+    const KEY: &str = "sk-live-4f9a8b7c6d5e4f3a2b1c";
+    let world = commands(&["echo x > x; echo changed >> .env"]);
+    std::fs::write(world.workspace().join(".env"), format!("KEY={KEY}\n")).unwrap();
+    let told: Told =
+        world.command(&["run", "--yes", "go"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
+    assert!(told.ended_with(0).stderr.contains(".env (holds a key"));
+    for entry in std::fs::read_dir(world.home()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        assert!(!found, "the key is in {}", path.display());
+    }
+    let undone: Told =
+        world.command(&["undo"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
+    assert!(!world.workspace().join("x").exists(), "{undone:#?}");
+    assert!(world.file(".env").ends_with("changed\n"), "what is not kept was touched");
+}
+
+#[test]
+fn what_a_hook_does_after_a_tool_is_undone_with_it() {
+    let world = World::new(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("write_file", json!({ "path": "a", "content": "x" })),
+        _ => Reply::text("done"),
+    });
+    world.configure_more("[[hooks.PostToolUse]]\ncommand = \"echo formatted > other\"\n");
+    std::fs::write(world.workspace().join("other"), "old").unwrap();
+    world.run(&["run", "--yes", "go"]).ended_with(0);
+    assert_eq!(world.file("other"), "formatted\n");
+    world.run(&["undo"]).ended_with(0);
+    assert_eq!(world.file("other"), "old");
+    assert!(!world.workspace().join("a").exists());
+}
+
+#[test]
 fn a_session_in_use_is_not_undone() {
     let world = commands(&["touch begun; sleep 60"]);
     let mut running = world.start(&["run", "--yes", "go"]);
@@ -304,8 +371,46 @@ fn slow_heavy_an_undo_killed_anywhere_comes_to_the_same_end() {
         assert_eq!(std::fs::read_to_string(work.join("docs")).unwrap(), "changed\n");
         assert!(!work.join("src").exists());
     };
-    let kinds = [Kind::Sync, Kind::Rename, Kind::Unlink, Kind::Write];
+    let kinds = [Kind::Sync, Kind::Rename, Kind::Unlink, Kind::Write, Kind::Create];
     let swept = Sweep::of(Mode::Kill).only(&kinds).every(2).run(prepare, verify);
     println!("{} points, {} kills", swept.points, swept.struck);
     assert!(swept.struck > 20, "{swept:?}");
+}
+
+/// Kills a run at every sync: whatever it came to can be undone.
+#[test]
+fn slow_heavy_a_run_killed_at_any_sync_can_be_undone() {
+    let places = |directory: &Path| (directory.join("home"), directory.with_file_name("work"));
+    let model = ModelServer::start(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("write_file", json!({ "path": "made/by/tool", "content": "x" })),
+        1 => Reply::call_of("shell", json!({ "command": "rm -rf src docs; echo new > new" })),
+        2 => Reply::call_of("shell", json!({ "command": "mv file0.txt moved; rm -f link" })),
+        _ => Reply::text("done"),
+    });
+    let prepare = |directory: &Path| -> Command {
+        let (home, work) = places(directory);
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&work).unwrap();
+        furnish(&work);
+        std::fs::write(home.join("config.toml"), configuration(Shape::Chat, &model)).unwrap();
+        program(&home, &work, &["run", "--yes", "go"])
+    };
+    let expected = {
+        let directory = tempfile::tempdir().unwrap();
+        furnish(directory.path());
+        tree(directory.path())
+    };
+    let verify = |outcome: &Outcome<'_>| {
+        let (home, work) = places(outcome.directory);
+        let undone: Told = program(&home, &work, &["undo"]).output().unwrap().into();
+        if undone.code != Some(0) {
+            // Nothing was recorded yet, so nothing was done.
+            let none = ["there is no store", "no session works in"];
+            assert!(none.iter().any(|words| undone.stderr.contains(words)), "{undone:#?}");
+        }
+        assert_eq!(tree(&work), expected, "{undone:#?}");
+    };
+    let swept = Sweep::of(Mode::Kill).only(&[Kind::Sync]).run(prepare, verify);
+    println!("{} points, {} kills", swept.points, swept.struck);
+    assert!(swept.struck > 5, "{swept:?}");
 }

@@ -21,6 +21,11 @@ fn help_of_every_command() {
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
+    for command in ["fork", "rename", "export", "import", "delete", "prune"] {
+        check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
+    }
+    check("help_undo", "undo --help");
+    check("help_context", "context --help");
     check("help_approvals", "approvals --help");
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
@@ -100,6 +105,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-config-set.1",
             "mainstay-config-unset.1",
             "mainstay-config.1",
+            "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
             "mainstay-deny.1",
@@ -113,13 +119,20 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-delete.1",
+            "mainstay-sessions-export.1",
+            "mainstay-sessions-fork.1",
+            "mainstay-sessions-import.1",
             "mainstay-sessions-list.1",
+            "mainstay-sessions-prune.1",
+            "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
             "mainstay-store.1",
+            "mainstay-undo.1",
             "mainstay.1",
         ]
     );

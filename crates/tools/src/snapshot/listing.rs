@@ -16,19 +16,26 @@ pub struct Item {
     pub state: State,
     /// The object of a directory's listing; empty for everything else.
     pub listing: String,
+    /// By what a file is known to be unchanged without reading it, where that is so.
+    pub signature: Option<Signature>,
 }
+
+/// What differs when a file was changed: device, inode, size, the times of its content and of its
+/// inode, and its mode.
+pub type Signature = [i64; 8];
 
 impl Listing {
     /// The object: a line for each name, its fields parted by tabs.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = String::with_capacity(self.0.len() * 100);
-        for Item { name, state, listing } in &self.0 {
+        for Item { name, state, listing, signature } in &self.0 {
             let name = escaped_bytes(name);
+            let signature = signature.map(spelled).unwrap_or_default();
             text.push_str(&match state {
                 State::File { mode, objects, size } => {
-                    format!("f\t{name}\t{mode:o}\t{size}\t{objects}\n")
+                    format!("f\t{name}\t{mode:o}\t{size}\t{objects}\t{signature}\n")
                 }
-                State::Link { target } => format!("l\t{name}\t{target}\n"),
+                State::Link { target } => format!("l\t{name}\t{target}\t{signature}\n"),
                 State::Directory { mode } => format!("d\t{name}\t{mode:o}\t{listing}\n"),
                 State::Left(why) => format!("x\t{name}\t{}\n", why.as_str()),
                 State::Absent => String::new(),
@@ -63,7 +70,19 @@ fn item(line: &str) -> Option<Item> {
         "x" => State::Left(Why::parse(fields.next()?)?),
         _ => return None,
     };
-    Some(Item { name, state, listing })
+    let signature = fields.next().and_then(parsed);
+    Some(Item { name, state, listing, signature })
+}
+
+fn spelled(signature: Signature) -> String {
+    signature.map(|number| format!("{number:x}")).join(".")
+}
+
+fn parsed(text: &str) -> Option<Signature> {
+    // Negative numbers are written as they lie in memory.
+    let number = |digits: &str| u64::from_str_radix(digits, 16).map(u64::cast_signed);
+    let numbers: Vec<i64> = text.split('.').map(number).collect::<Result<_, _>>().ok()?;
+    numbers.try_into().ok()
 }
 
 #[cfg(test)]
@@ -76,6 +95,7 @@ mod tests {
             name: name.to_vec(),
             state,
             listing: listing.to_owned(),
+            signature: name.starts_with(b"a").then_some([1, i64::MAX, 0, -1, 5, 6, 7, 8]),
         };
         let listing = Listing(vec![
             item(b"a\tb", State::File { mode: 0o4755, objects: "aa+bb".into(), size: 7 }, ""),

@@ -12,7 +12,7 @@ use mainstay_store::{BlobHash, wall_millis};
 use tokio::time::Instant;
 
 use super::ignored::Rules;
-use super::listing::{Item, Listing};
+use super::listing::{Item, Listing, Signature};
 use super::look::{self, mode};
 use super::state::{State, Why};
 use crate::Workplace;
@@ -23,7 +23,7 @@ use crate::files::{Bounds, Stop};
 pub struct Limits {
     /// Bytes of one file.
     pub file: u64,
-    /// Bytes of all files that one session reads for its snapshots.
+    /// Bytes of all files together.
     pub bytes: u64,
     /// Files and directories.
     pub entries: usize,
@@ -34,8 +34,11 @@ pub struct Limits {
     /// Bytes in a directory that is ignored, or of a file that is.
     pub ignored_bytes: u64,
     /// Whether bytes hold something that must not be stored.
-    pub secret: Option<Arc<dyn Fn(&[u8]) -> bool + Send + Sync>>,
+    pub secret: Option<Secret>,
 }
+
+/// Tells whether bytes hold something that must not be stored.
+pub type Secret = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -67,8 +70,6 @@ pub struct Manifest {
     rules: Rules,
     /// Objects that are kept already.
     kept: HashSet<String>,
-    /// How many bytes were read.
-    bytes: u64,
 }
 
 #[derive(Clone)]
@@ -78,9 +79,6 @@ struct Known {
     /// Whether it was changed so shortly before that the signature proves nothing.
     fresh: bool,
 }
-
-/// Device, inode, size, times of content and of inode, and mode.
-type Signature = (u64, u64, u64, (i64, i64), (i64, i64), u32);
 
 /// What came of a look at a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +116,27 @@ impl Manifest {
         self.kept.clear();
     }
 
+    /// Whether nothing is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Takes in what an earlier look found in the directory `inside` the workspace. Its objects are
+    /// kept.
+    pub fn take_in(&mut self, inside: &Path, listing: &Listing) {
+        for item in &listing.0 {
+            self.kept.extend(item.state.objects().map(str::to_owned));
+            if !item.listing.is_empty() {
+                self.kept.insert(item.listing.clone());
+            }
+            if let Some(signature) = item.signature {
+                let path = inside.join(std::ffi::OsStr::from_bytes(&item.name));
+                let known = Known { signature, state: item.state.clone(), fresh: false };
+                self.files.insert(path, known);
+            }
+        }
+    }
+
     /// Whether an object is kept.
     pub fn keeps(&self, object: &str) -> bool {
         self.kept.contains(object)
@@ -138,6 +157,7 @@ pub struct Scan<'a> {
     device: u64,
     end: Instant,
     entries: usize,
+    bytes: u64,
     left: Vec<Left>,
     left_count: usize,
     /// The files of this time, to forget those that are gone.
@@ -168,6 +188,7 @@ impl<'a> Scan<'a> {
             device: found.dev(),
             end: Instant::now() + limits.time,
             entries: 0,
+            bytes: 0,
             left: Vec::new(),
             left_count: 0,
             seen: HashMap::new(),
@@ -207,7 +228,10 @@ impl<'a> Scan<'a> {
                 self.leave(&inside, why);
             }
             if state != State::Absent {
-                listing.0.push(Item { name: name.as_bytes().to_vec(), state, listing: object });
+                let known = self.seen.get(&inside).filter(|known| !known.fresh);
+                let signature = known.map(|known| known.signature);
+                let name = name.as_bytes().to_vec();
+                listing.0.push(Item { name, state, listing: object, signature });
             }
         }
         let bytes = listing.encode();
@@ -259,6 +283,11 @@ impl<'a> Scan<'a> {
 
     fn file(&mut self, path: &Path, inside: &Path, found: &Metadata) -> Result<State, String> {
         let signature = signature(found);
+        let size = if found.is_file() { found.len() } else { 0 };
+        if self.bytes.saturating_add(size) > self.limits.bytes {
+            self.manifest.left.insert(inside.to_owned(), Why::Limit);
+            return Ok(State::Left(Why::Limit));
+        }
         if let Some(known) = self.manifest.files.get(inside)
             && known.signature == signature
             && !known.fresh
@@ -267,22 +296,18 @@ impl<'a> Scan<'a> {
             let known = known.clone();
             let state = known.state.clone();
             self.seen.insert(inside.to_owned(), known);
+            self.bytes += size;
             return Ok(state);
         }
-        let size = if found.is_file() { found.len() } else { 0 };
         if size > self.limits.ignored_bytes && self.manifest.rules.ignore(&self.bounds, path, false)
         {
             self.manifest.left.insert(inside.to_owned(), Why::Ignored);
             return Ok(State::Left(Why::Ignored));
         }
-        if self.manifest.bytes.saturating_add(size) > self.limits.bytes {
-            self.manifest.left.insert(inside.to_owned(), Why::Limit);
-            return Ok(State::Left(Why::Limit));
-        }
         let before = wall_millis();
         let looked = look::at(&self.bounds, path, found, self.limits, &self.stop);
-        self.manifest.bytes += size;
         for (object, bytes) in looked.objects {
+            self.bytes += bytes.len() as u64;
             self.give(&object, bytes)?;
         }
         if looked.state.is_kept() && looked.state != State::Absent {
@@ -353,12 +378,14 @@ impl<'a> Scan<'a> {
 }
 
 fn signature(found: &Metadata) -> Signature {
-    (
-        found.dev(),
-        found.ino(),
-        found.len(),
-        (found.mtime(), found.mtime_nsec()),
-        (found.ctime(), found.ctime_nsec()),
-        mode(found),
-    )
+    [
+        found.dev().cast_signed(),
+        found.ino().cast_signed(),
+        found.len().cast_signed(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec(),
+        i64::from(mode(found)),
+    ]
 }

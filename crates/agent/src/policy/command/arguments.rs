@@ -49,7 +49,7 @@ impl<'a> Arguments<'a> {
         for place in 1..words.len() {
             let follows = self.words[place - 1].head().starts_with('-');
             if follows
-                && !plain.contains(&place)
+                && plain.binary_search(&place).is_err()
                 && !words[place].may_bring_options()
                 && !words[place].head().starts_with('-')
             {

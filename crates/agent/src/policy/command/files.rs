@@ -288,7 +288,7 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
     if starts.is_empty() {
         starts.push(&here);
     }
-    if Arguments::of(words).may_hide_options() {
+    if starts.len() > 100 || Arguments::of(words).may_hide_options() {
         return Finding::from(Class::Execute).and(Class::Destructive);
     }
     let literals: Vec<String> =
@@ -307,7 +307,10 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
         )
     });
     let mut finding = Finding::from(Class::Read);
-    for (place, text) in literals.iter().enumerate() {
+    let mut next = 0;
+    while let Some(text) = literals.get(next) {
+        let place = next;
+        next += 1;
         match text.as_str() {
             "-delete" => {
                 for start in &starts {
@@ -330,6 +333,7 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
                     .iter()
                     .position(|word| matches!(word.literal().as_deref(), Some(";" | "+")))
                     .unwrap_or(rest.len());
+                next = place + 1 + end;
                 for start in &starts {
                     let found = wrappers::with_found(&rest[..end], start, filtered);
                     let inner = walk.verb(&found, &super::walk::Input::Nothing);

@@ -67,7 +67,10 @@ pub(super) fn judge(
     input: &Input,
 ) -> Option<Finding> {
     if SHELLS.contains(&verb) {
-        return Some(shell(walk, words, input));
+        // A payload may look like an option, and then is none for some shells.
+        let options = words.iter().filter(|word| word.head().starts_with(['-', '+']));
+        let said = mentioned(&options.map(Word::known).collect::<Vec<_>>().join(" "));
+        return Some(shell(walk, words, input).and(said));
     }
     if is_awk(verb) {
         return Some(awk(words));

@@ -123,6 +123,15 @@ impl Word {
         Some(text)
     }
 
+    /// All of it that is known, for a look at what it mentions.
+    pub(super) fn known(&self) -> String {
+        let pieces = self.parts.iter().map(|part| match part {
+            Part::Quoted(text) | Part::Bare(text) => text,
+            _ => " ",
+        });
+        pieces.collect()
+    }
+
     /// What the word begins with, as far as nothing in it is expanded.
     pub(super) fn head(&self) -> String {
         let mut text = String::new();

@@ -15,6 +15,8 @@ const FUEL: usize = 400_000;
 const STAGES: usize = 1000;
 /// So many directories are kept in mind; beyond that they are not known.
 const DIRECTORIES: usize = 8;
+/// So many values of variables are kept in mind; beyond that they are not known.
+const VALUES: usize = 200;
 /// How deep payloads, and verbs that run verbs, may nest.
 const NESTED: u32 = 30;
 /// How much of a stage's text is kept.
@@ -182,7 +184,7 @@ impl<'a> Walk<'a> {
                     }
                     return;
                 }
-                _ => return self.feared("", "it runs words that are not in it"),
+                _ => return self.feared(&text.known(), "it runs words that are not in it"),
             },
         };
         if self.depth >= NESTED {
@@ -335,7 +337,10 @@ impl<'a> Walk<'a> {
 
     /// What a verb with these arguments does.
     pub(super) fn verb(&mut self, words: &[Word], input: &Input) -> Finding {
-        if self.depth >= NESTED {
+        // Verbs that run verbs can multiply, so each of them costs.
+        let left = self.shared.fuel.checked_sub(words.len() + 50);
+        self.shared.fuel = left.unwrap_or(0);
+        if self.depth >= NESTED || left.is_none() {
             return super::feared("").into();
         }
         self.depth += 1;
@@ -380,6 +385,9 @@ impl<'a> Walk<'a> {
 
     /// What a variable was seen to get, anywhere in the line.
     fn values_of(&self, name: &str) -> Vec<Word> {
+        if self.shared.values.len() > VALUES {
+            return vec![Word::anything()];
+        }
         let values = self.shared.values.iter().filter(|(other, _)| other == name);
         values.map(|(_, value)| value.clone()).take(8).collect()
     }

@@ -101,7 +101,7 @@ impl Parser<'_> {
 
     /// Whether a brace here may make several words. Looking ahead is bounded.
     fn opens_braces(&self) -> bool {
-        const FAR: usize = 4096;
+        const FAR: usize = 256;
         let mut several = false;
         for offset in 1..FAR {
             match self.peek_at(offset) {

@@ -234,13 +234,15 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
         return feared(words).and(Class::Destructive);
     }
     let options = Arguments::of(&words[..first]);
-    let marks: Vec<String> = options
+    let mut marks: Vec<String> = options
         .values(Some('I'), &["replace"])
         .iter()
         .map(|mark| mark.literal().unwrap_or_default())
-        .chain(["{}".to_owned()])
         .filter(|mark| !mark.is_empty())
         .collect();
+    if options.may_have("iJ", &["replace"]) {
+        marks.push("{}".to_owned());
+    }
     let mut inner: Vec<Word> = words[first..]
         .iter()
         .map(|word| match word.literal() {
@@ -254,11 +256,15 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
 
 /// A word in which a mark stands for something that is not known.
 fn replaced(text: &str, marks: &[String]) -> Word {
-    let mark = marks.iter().find_map(|mark| text.find(mark.as_str()));
-    let before = text[..mark.unwrap_or(0)].to_owned();
-    let mut parts = vec![Part::Unknown { quoted: true }];
-    if !before.is_empty() {
-        parts.insert(0, Part::Quoted(before));
+    let mut parts = Vec::new();
+    let found = marks.iter().find(|mark| text.contains(mark.as_str()));
+    for (place, piece) in text.split(found.map_or("{}", String::as_str)).enumerate() {
+        if place > 0 {
+            parts.push(Part::Unknown { quoted: true });
+        }
+        if !piece.is_empty() {
+            parts.push(Part::Quoted(piece.to_owned()));
+        }
     }
     Word { parts }
 }
