@@ -20,6 +20,7 @@ use crate::budget::{self, Amount};
 use crate::guard::Verdict;
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
+use crate::taint::from_network;
 use crate::turn::{Drive, Halt, spoken};
 use crate::{Event, Result, approval};
 
@@ -253,7 +254,8 @@ impl Drive<'_> {
     }
 
     /// Takes in what the model will read of a call.
-    fn land(&mut self, pending: &Pending, outcome: Outcome, fingerprint: String) -> Result<()> {
+    fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
+        outcome.facts.extend(from_network(&outcome.facts, &self.work.workplace.workspace));
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;
         }

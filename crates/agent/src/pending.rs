@@ -143,7 +143,7 @@ impl Pending {
             return Step::Question(question, choices);
         }
         let workspace = &work.workplace.workspace;
-        let judged = settings.policy.judge(&action, workspace);
+        let judged = settings.policy.judge_after(&work.origins, &action, workspace);
         match judged.decision {
             Decision::Allow => Step::Run,
             Decision::Ask => {

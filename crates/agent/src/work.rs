@@ -17,6 +17,7 @@ use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
 use crate::remembered::Rules;
+use crate::taint::Origins;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, processes};
 
@@ -43,6 +44,8 @@ pub struct Work {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
+    /// Where words in it came from that taint it.
+    pub(crate) origins: Origins,
     is_new: bool,
 }
 
@@ -83,6 +86,7 @@ impl Work {
             has_processes: false,
             asker: None,
             rules: Rules::default(),
+            origins: Origins::default(),
             is_new: true,
         }
     }
@@ -117,6 +121,11 @@ impl Work {
     /// The session's name.
     pub fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// Where words in it came from that nobody at hand wrote.
+    pub fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
@@ -268,6 +277,7 @@ impl Work {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
                     self.workplace.steps.note(&fact);
+                    self.origins.note(&fact);
                     if let Fact::Loaded { tool } = fact {
                         self.tell_of(tool);
                     }

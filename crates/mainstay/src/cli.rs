@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, completions, cost, demo, deny, doctor, man, restore,
+    answer, approvals, approve, audit, backup, completions, cost, demo, deny, doctor, man, restore,
     resume, run, sessions, store,
 };
 use crate::context::Context;
@@ -41,6 +41,7 @@ enum Command {
     Approve(approve::ApproveArgs),
     Deny(deny::DenyArgs),
     Answer(answer::AnswerArgs),
+    Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
@@ -74,6 +75,7 @@ pub(crate) fn run() -> Exit {
         Command::Approve(args) => approve::run(args, &context),
         Command::Deny(args) => deny::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
+        Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),

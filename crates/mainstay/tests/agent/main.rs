@@ -14,6 +14,7 @@ mod odd;
 mod offered;
 mod postgres;
 mod sharing;
+mod tainting;
 mod tools_in_turns;
 mod turns;
 mod world;

@@ -25,6 +25,7 @@ fn help_of_every_command() {
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
+    check("help_audit", "audit --help");
     check("help_cost", "cost --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
