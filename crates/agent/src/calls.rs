@@ -23,6 +23,7 @@ use crate::hooks::{self, Heard};
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::snapshots::Change;
+use crate::taint::from_network;
 use crate::turn::{Drive, Halt, spoken};
 use crate::work::words;
 use crate::{Error, Event, Result, approval, redaction};
@@ -343,6 +344,7 @@ impl Drive<'_> {
 
     /// Takes in what the model will read of a call.
     fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
+        outcome.facts.extend(from_network(&outcome.facts, &self.work.workplace.workspace));
         redaction::outcome(&self.work.agent.parts.settings.redactor, &mut outcome);
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;

@@ -169,7 +169,8 @@ impl Pending {
             return Step::Question(question, choices);
         }
         let workspace = &work.workplace.workspace;
-        let judged = self.heeding_hooks(settings.policy.judge(&action, workspace), settings);
+        let judged = settings.policy.judge_after(&work.origins, &action, workspace);
+        let judged = self.heeding_hooks(judged, settings);
         match judged.decision {
             Decision::Allow => Step::Run,
             Decision::Ask => {

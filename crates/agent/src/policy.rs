@@ -1,7 +1,8 @@
 //! The policy: what may be done without asking.
 
+mod after;
 pub mod command;
-pub(crate) mod place;
+mod place;
 mod rule;
 
 use std::path::Path;
@@ -64,6 +65,9 @@ pub struct Policy {
     pub persist: Decision,
     /// Running commands that destroy what cannot be put back, or that become another user.
     pub destructive: Decision,
+    /// What at least happens before a session with words from outside leaves something that later
+    /// sessions go by, or reaches a new place.
+    pub tainted: Decision,
 }
 
 impl Default for Policy {
@@ -76,6 +80,7 @@ impl Default for Policy {
             network: Decision::Ask,
             persist: Decision::Ask,
             destructive: Decision::Ask,
+            tainted: Decision::Ask,
         }
     }
 }
@@ -184,6 +189,7 @@ impl Policy {
             network: yes(self.network),
             persist: yes(self.persist),
             destructive: yes(self.destructive),
+            tainted: yes(self.tainted),
         }
     }
 }

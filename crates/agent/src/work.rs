@@ -21,6 +21,7 @@ use crate::policy::Decision;
 use crate::redaction::Curtain;
 use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
+use crate::taint::Origins;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
 
@@ -51,6 +52,8 @@ pub struct Work {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
+    /// Where words in it came from that taint it.
+    pub(crate) origins: Origins,
     pub(crate) snapshots: Snapshots,
     /// Whether an undo was begun that did not come to its end.
     pub(crate) interrupted_undo: bool,
@@ -113,6 +116,7 @@ impl Work {
             interrupted_undo: false,
             parent: None,
             is_child: false,
+            origins: Origins::default(),
             is_new: true,
         }
     }
@@ -151,6 +155,11 @@ impl Work {
     /// The session's name.
     pub fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// Where words in it came from that nobody at hand wrote.
+    pub fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
@@ -368,6 +377,7 @@ impl Work {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
                     self.workplace.steps.note(&fact);
+                    self.origins.note(&fact);
                     if let Fact::Loaded { tool } = fact {
                         self.tell_of(tool);
                     }

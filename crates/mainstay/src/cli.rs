@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, completions, config, context, cost, demo, deny, doctor,
-    man, models, profiles, restore, resume, run, sessions, store, undo,
+    answer, approvals, approve, audit, backup, completions, config, context, cost, demo, deny,
+    doctor, man, models, profiles, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -43,6 +43,7 @@ enum Command {
     Answer(answer::AnswerArgs),
     Undo(undo::UndoArgs),
     Context(context::ContextArgs),
+    Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
     Models(models::ModelsArgs),
     #[command(subcommand)]
@@ -82,6 +83,7 @@ pub(crate) fn run() -> Exit {
         Command::Answer(args) => answer::run(args, &context),
         Command::Undo(args) => undo::run(args, &context),
         Command::Context(args) => context::run(args, &context),
+        Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Models(args) => models::run(args, &context),
         Command::Config(command) => config::run(command, &context),

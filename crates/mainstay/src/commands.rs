@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod approvals;
 pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Where a path leads once links and `..` are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(super) enum Place {
     /// Into the workspace.
     Inside,
     /// To the workspace itself.
@@ -22,15 +22,10 @@ const LONGEST: usize = 4096;
 /// How many links are followed that lead to nothing.
 const LINKS: u32 = 40;
 
-/// The file that a path names, links and `..` followed.
-pub(crate) fn target(path: &Path, workspace: &Path) -> Option<PathBuf> {
-    real(&workspace.join(path), LINKS)
-}
-
 /// Where a path leads, seen from the workspace, which it starts from if it is relative.
-pub(crate) fn locate(path: &Path, workspace: &Path) -> Place {
+pub(super) fn locate(path: &Path, workspace: &Path) -> Place {
     let Ok(workspace) = workspace.canonicalize() else { return Place::Outside };
-    let Some(path) = real(&workspace.join(path), LINKS) else { return Place::Outside };
+    let Some(path) = real(&workspace.join(path)) else { return Place::Outside };
     match path.strip_prefix(&workspace) {
         Ok(inner) if inner.as_os_str().is_empty() => Place::Root,
         Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => Place::Git,
@@ -53,7 +48,11 @@ fn is_temporary(path: &Path, workspace: &Path) -> bool {
 }
 
 /// The path without links, also where its last parts do not exist yet.
-fn real(path: &Path, links: u32) -> Option<PathBuf> {
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    followed(path, LINKS)
+}
+
+fn followed(path: &Path, links: u32) -> Option<PathBuf> {
     if path.as_os_str().len() > LONGEST {
         return None;
     }
@@ -63,11 +62,11 @@ fn real(path: &Path, links: u32) -> Option<PathBuf> {
     // A link to nothing would be followed when it is written to.
     if path.symlink_metadata().is_ok() {
         let target = path.read_link().ok()?;
-        return real(&path.parent()?.join(target), links.checked_sub(1)?);
+        return followed(&path.parent()?.join(target), links.checked_sub(1)?);
     }
     match path.components().next_back()? {
-        Component::Normal(name) => Some(real(path.parent()?, links)?.join(name)),
-        Component::CurDir => real(path.parent()?, links),
+        Component::Normal(name) => Some(followed(path.parent()?, links)?.join(name)),
+        Component::CurDir => followed(path.parent()?, links),
         _ => None,
     }
 }

@@ -59,7 +59,7 @@ impl Need {
 
     /// What a change of a file needs. The root is no directory to say "always" to.
     pub(super) fn directory(path: &Path, workspace: &Path) -> Option<Self> {
-        let file = place::target(path, workspace)?;
+        let file = place::real(&workspace.join(path))?;
         let directory = file.parent().filter(|directory| directory.parent().is_some())?;
         Some(Self::Directory(directory.to_owned()))
     }

@@ -251,6 +251,7 @@ fn policy(config: &Config) -> Result<Policy, Error> {
         ("network", &said.network, &mut policy.network),
         ("persist", &said.persist, &mut policy.persist),
         ("destructive", &said.destructive, &mut policy.destructive),
+        ("tainted", &said.tainted, &mut policy.tainted),
     ];
     for (name, said, decision) in decisions {
         *decision = match said.as_deref() {

@@ -81,6 +81,7 @@ pub(super) struct Policy {
     pub(super) network: Option<String>,
     pub(super) persist: Option<String>,
     pub(super) destructive: Option<String>,
+    pub(super) tainted: Option<String>,
     /// How long a request waits for a decision.
     pub(super) request_time: Option<Time>,
 }
@@ -232,6 +233,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "network",
             "persist",
             "destructive",
+            "tainted",
             "request_time",
         ],
     ),

@@ -20,6 +20,7 @@ mod redaction;
 mod sandbox;
 mod sessions;
 mod sharing;
+mod tainting;
 mod tools_in_turns;
 mod turns;
 mod undo;

@@ -30,6 +30,7 @@ fn help_of_every_command() {
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
+    check("help_audit", "audit --help");
     check("help_cost", "cost --help");
     check("help_models", "models --help");
     check("help_config", "config --help");
