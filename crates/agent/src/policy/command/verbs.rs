@@ -381,7 +381,7 @@ pub(super) fn mentioned(text: &str) -> Classes {
 
 /// The words that "always" remembers of a program: its name and what it is told to do.
 pub(super) fn remembered(verb: &str, words: &[Word]) -> Option<Vec<String>> {
-    if !is_plain(verb) {
+    if !is_plain(verb) || verb.starts_with('-') {
         return None;
     }
     let mut kept = vec![verb.to_owned()];
