@@ -9,6 +9,7 @@ use std::path::Path;
 
 use mainstay_store::{FromValue, ToValue, ValueRef};
 use mainstay_tools::Action;
+use place::Place;
 pub use rule::{Need, Rule};
 use serde::Serialize;
 
@@ -117,8 +118,12 @@ impl Policy {
         match action {
             Action::Read => self.simply(Class::Read, None),
             Action::Write(path) => {
-                let inside = place::is_inside(path, workspace);
-                let class = if inside { Class::Write } else { Class::WriteOutside };
+                let class = match place::locate(path, workspace) {
+                    Place::Inside | Place::Root => Class::Write,
+                    // What git keeps there is run by git.
+                    Place::Git => Class::Execute,
+                    Place::Temporary | Place::Outside => Class::WriteOutside,
+                };
                 // Most writes are allowed and remember nothing.
                 match self.of(class) {
                     Decision::Ask => self.simply(class, Need::directory(path, workspace)),
@@ -270,6 +275,7 @@ mod tests {
             ("a.txt", Decision::Allow),
             ("sub/new/deep.txt", Decision::Allow),
             ("sub/../a.txt", Decision::Allow),
+            (".git/hooks/pre-commit", Decision::Ask),
             ("../a.txt", Decision::Ask),
             ("link/passwd", Decision::Ask),
             ("sub/dangling", Decision::Ask),
@@ -279,6 +285,56 @@ mod tests {
         for (path, expected) in cases {
             let judged = policy.judge(&Action::Write(path.into()), &workspace);
             assert_eq!(judged.decision, expected, "{path}");
+        }
+    }
+
+    fn judged(policy: &Policy, line: &str) -> Judged {
+        policy.judge(&Action::Execute(line.to_owned()), Path::new("/nowhere/work"))
+    }
+
+    #[test]
+    fn a_command_line_is_decided_by_the_worst_that_it_may_do() {
+        let cases = [
+            ("ls -l | wc -l", Decision::Allow, Class::Read),
+            ("cargo test", Decision::Ask, Class::Execute),
+            ("ls && curl https://example.org", Decision::Ask, Class::Network),
+            ("ls; sudo ls", Decision::Ask, Class::Privilege),
+            ("rm -rf /", Decision::Ask, Class::Destructive),
+            ("ls; mainstay approve 0", Decision::Deny, Class::Control),
+        ];
+        for (line, decision, class) in cases {
+            let judged = judged(&Policy::default(), line);
+            assert_eq!((judged.decision, judged.class), (decision, class), "{line}: {judged:?}");
+            let all = self::judged(&Policy::default().answered_yes(), line);
+            let expected = if class == Class::Control { decision } else { Decision::Allow };
+            assert_eq!(all.decision, expected, "{line} with every question answered by yes");
+            let none = Policy { execute: Decision::Deny, ..Policy::default() };
+            assert_eq!(self::judged(&none, line).decision, Decision::Deny, "{line}");
+            assert!(!class.is_severe() || judged.needs.is_none(), "{line} can be remembered");
+        }
+    }
+
+    #[test]
+    fn always_covers_the_same_command_with_other_words_behind_it_and_nothing_more() {
+        let policy = Policy::default();
+        let needs = judged(&policy, "cargo test").needs.unwrap();
+        let rules: Vec<Rule> = needs.iter().filter_map(Need::rule).collect();
+        assert!(!rules.is_empty());
+        let cases = [
+            ("cargo test --workspace", true),
+            ("cargo test 2>&1 | tail -5", true),
+            ("cargo publish", false),
+            ("cargo test && make", false),
+            ("cargo test; rm -rf /", false),
+            ("sudo cargo test", false),
+            ("cargo test $(make)", false),
+        ];
+        for (line, covered) in cases {
+            let judged = judged(&policy, line);
+            let met = judged.needs.is_some_and(|needs| {
+                needs.iter().all(|need| rules.iter().any(|rule| rule.covers(need)))
+            });
+            assert_eq!(met, covered, "{line}");
         }
     }
 

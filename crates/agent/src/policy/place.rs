@@ -22,11 +22,6 @@ const LONGEST: usize = 4096;
 /// How many links are followed that lead to nothing.
 const LINKS: u32 = 40;
 
-/// Whether a path lies in the workspace once links and `..` are followed.
-pub(super) fn is_inside(path: &Path, workspace: &Path) -> bool {
-    matches!(locate(path, workspace), Place::Inside | Place::Root | Place::Git)
-}
-
 /// Where a path leads, seen from the workspace, which it starts from if it is relative.
 pub(super) fn locate(path: &Path, workspace: &Path) -> Place {
     let Ok(workspace) = workspace.canonicalize() else { return Place::Outside };

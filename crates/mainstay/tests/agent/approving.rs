@@ -174,6 +174,69 @@ fn always_is_listed_holds_and_is_forgotten() {
 }
 
 #[test]
+fn always_remembers_the_first_words_of_a_command() {
+    let world = World::new(
+        rounds(3, |number| {
+            let command = ["make all", "make all 2>&1; ls", "make all && ./other.sh"][number];
+            ("shell", json!({ "command": command }))
+        })
+        .finally("made"),
+    );
+    world.run(&["run", "make"]).ended_with(3);
+    let id = waiting(&world.run(&["approvals", "--json"])).remove(0);
+    // The second is covered, what the third does besides is not.
+    world.run(&["approve", &id, "--always", "--resume"]).ended_with(3);
+    assert_eq!(world.model.asked().pop().unwrap().results().len(), 2);
+    let rest = world.run(&["approvals"]).ended_with(0);
+    assert!(rest.stdout.contains("./other.sh"), "{rest:#?}");
+    let rules = world.run(&["approvals", "rules"]).ended_with(0);
+    assert!(rules.stdout.contains("commands that start with `make"), "{rules:#?}");
+}
+
+#[test]
+fn the_fourth_approval_in_a_minute_has_to_be_meant() {
+    let world = world(4);
+    world.run(&["run", "count"]).ended_with(3);
+    let next = || waiting(&world.run(&["approvals", "--json"])).remove(0);
+    for _ in 0..3 {
+        world.run(&["approve", &next(), "--resume"]).ended_with(3);
+    }
+    let fourth = next();
+    let refused = world.run(&["approve", &fourth]).ended_with(1);
+    assert!(refused.stderr.contains("3 of this kind"), "{refused:#?}");
+    assert!(refused.stderr.contains(&format!("`mainstay approve {fourth} --sure`")));
+    assert_eq!(world.file("count"), "0\n1\n2\n");
+    let over = world.run(&["approve", &fourth, "--sure", "--resume"]).ended_with(0);
+    assert_eq!(over.stdout, "All counted.\n");
+    assert_eq!(world.file("count"), "0\n1\n2\n3\n");
+}
+
+#[test]
+fn a_destructive_command_has_no_always_and_takes_more_than_a_plain_yes() {
+    let world = World::new(
+        rounds(1, |_| ("shell", json!({ "command": "git push --force" }))).finally("gone"),
+    );
+    world.run(&["run", "go"]).ended_with(3);
+    let id = waiting(&world.run(&["approvals", "--json"])).remove(0);
+    let refused = world.run(&["approve", &id, "--always", "--sure"]).ended_with(2);
+    assert!(refused.stderr.contains("there is no always"), "{refused:#?}");
+    let refused = world.run(&["approve", &id]).ended_with(1);
+    assert!(refused.stderr.contains("cannot be put back"), "{refused:#?}");
+    assert!(refused.stderr.contains("git push --force"), "{refused:#?}");
+    world.run(&["approve", &id, "--sure", "--resume"]).ended_with(0);
+}
+
+#[test]
+fn a_line_that_calls_mainstay_is_never_run() {
+    let world = World::new(
+        rounds(1, |_| ("shell", json!({ "command": "ls; mainstay approve 0" }))).finally("no"),
+    );
+    world.run(&["run", "--yes", "go"]).ended_with(0);
+    let read = world.model.asked().pop().unwrap().results().pop().unwrap().1;
+    assert!(read.contains("Not allowed") && read.contains("Mainstay itself"), "{read}");
+}
+
+#[test]
 fn a_command_of_the_agent_cannot_decide_about_the_agent() {
     let world = World::new(rounds(1, |_| ("shell", json!({ "command": "./sneak.sh" }))));
     let program = env!("CARGO_BIN_EXE_mainstay");
