@@ -89,5 +89,5 @@ fn who_said_yes_to_everything_is_not_asked_and_what_a_file_says_taints_nothing()
     assert_eq!(audit(&read, &session)["tainted_since"], Value::Null);
     let text = read.run(&["audit", &session]).ended_with(0).stdout;
     assert!(text.contains("not tainted"), "{text}");
-    read.run(&["audit", "nothing"]).ended_with(1);
+    read.run(&["audit", "nothing"]).ended_with(2);
 }

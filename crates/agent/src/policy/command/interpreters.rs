@@ -93,7 +93,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
             }
         };
         match text.as_str() {
-            "--version" | "--help" => return Class::Read.into(),
+            "--version" | "--help" if words.len() == 1 => return Class::Read.into(),
             "--" | "-" => {
                 place += 1;
                 break;
