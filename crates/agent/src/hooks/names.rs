@@ -27,8 +27,8 @@ const ALIASES: &[Alias] = &[
     ("grep", "Grep", &[("ignore_case", "-i"), ("context", "-C")]),
     ("fetch", "WebFetch", &[]),
     ("web_search", "WebSearch", &[]),
-    ("delegate", "Task", &[]),
-    ("todo", "TodoWrite", &[]),
+    ("delegate", "Task", &[("task", "prompt")]),
+    ("todo", "TodoWrite", &[("steps", "todos")]),
 ];
 
 fn alias(tool: &str) -> Option<&'static Alias> {
@@ -51,6 +51,16 @@ pub(super) fn outward(tool: &str, arguments: &Value, workspace: &Path) -> Value 
         let outside =
             renamed.iter().find(|(ours, _)| ours == name).map_or(name.as_str(), |(_, t)| t);
         theirs.insert(outside.to_owned(), outward_value(tool, name, value, workspace));
+    }
+    if tool == "fetch"
+        && let Some(urls) = theirs.shift_remove("urls")
+    {
+        // One there, up to ten here: a hook that looks for a place finds it in any of them.
+        let urls: Vec<&str> = match &urls {
+            Value::Array(urls) => urls.iter().filter_map(Value::as_str).collect(),
+            url => url.as_str().into_iter().collect(),
+        };
+        theirs.insert("url".to_owned(), urls.join("\n").into());
     }
     Value::Object(theirs)
 }
@@ -79,6 +89,13 @@ pub(super) fn inward(tool: &str, answered: &Value) -> Value {
         if let Some(value) = ours.shift_remove(*outside) {
             ours.insert((*inside).to_owned(), value);
         }
+    }
+    if tool == "fetch"
+        && let Some(Value::String(url)) = ours.shift_remove("url")
+    {
+        // It asks something of the page there.
+        ours.shift_remove("prompt");
+        ours.insert("urls".to_owned(), url.lines().map(Value::from).collect());
     }
     if tool == "shell" {
         // It describes the command there, and is no argument here.
@@ -144,6 +161,10 @@ mod tests {
                 json!({"pattern": "x", "-i": true}),
             ),
             ("process", json!({"action": "list"}), json!({"action": "list"})),
+            ("fetch", json!({"urls": ["http://a"]}), json!({"url": "http://a"})),
+            ("fetch", json!({"urls": ["http://a", "b"]}), json!({"url": "http://a\nb"})),
+            ("delegate", json!({"task": "x"}), json!({"prompt": "x"})),
+            ("todo", json!({"steps": [{"content": "x"}]}), json!({"todos": [{"content": "x"}]})),
         ];
         for (tool, ours, theirs) in cases {
             assert_eq!(outward(tool, &ours, Path::new("/w")), theirs);

@@ -162,15 +162,16 @@ fn the_kernel_keeps_commands_from_secrets_the_store_and_all_outside_the_workspac
 fn a_network_that_is_denied_is_out_of_reach_for_commands() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Something that everybody has and that connects.
-    let connect = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached'");
+    // Something that everybody has and that connects, in a file: the policy does not look into it.
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
     for id in users() {
         for (more, reached) in [
             ("", true),
             ("[policy]\nnetwork = \"deny\"", false),
             ("[sandbox]\nnetwork = false", false),
         ] {
-            let user = User::asking(id, vec![shell(&connect)]);
+            let user = User::asking(id, vec![shell("bash ./connect")]);
+            fs::write(user.at("work/connect"), &connect).unwrap();
             user.configure(more);
             user.run(&["run", "--yes", "try"]).ended_with(0);
             let result = &user.results()[0];
