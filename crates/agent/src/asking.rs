@@ -69,10 +69,7 @@ impl Sizes {
 
     /// Takes in that a model is told of these tools.
     pub(crate) fn add_tools(&mut self, specs: &[ToolSpec]) {
-        let size = |spec: &ToolSpec| {
-            spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
-        };
-        self.bytes += specs.iter().map(size).sum::<usize>();
+        self.bytes += specs.iter().map(crate::offer::size).sum::<usize>();
     }
 
     pub(crate) fn add(&mut self, body: &Body) {

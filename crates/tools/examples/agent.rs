@@ -1,6 +1,6 @@
 //! What the tests of the keeper run: the keeper itself, and an agent that can be killed.
 //!
-//! `agent keeper …` is the keeper. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
+//! `agent keeper …` is the keeper, `agent reader …` reads a document. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
 //! runs the command and prints how it ended; without key and command it runs nothing. `agent bench bare|kept N`
 //! runs a short command many times.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a program of the tests")]
@@ -17,6 +17,9 @@ fn main() -> ExitCode {
     let verb = arguments.next().unwrap_or_default();
     if verb == "keeper" {
         return keeper::serve(arguments);
+    }
+    if verb == "reader" {
+        return mainstay_tools::reader::serve(arguments);
     }
     let arguments: Vec<String> = arguments.map(|text| text.into_string().unwrap()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -17,4 +17,5 @@ mod redaction;
 mod sharing;
 mod tools_in_turns;
 mod turns;
+mod web;
 mod world;
