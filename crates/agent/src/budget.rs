@@ -10,7 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 
 /// The tables of the agent.
-pub const AGENT: Component = Component { name: "agent", migrations: &[Migration::Both(TABLES)] };
+pub const AGENT: Component = Component {
+    name: "agent",
+    migrations: &[
+        Migration::Both(TABLES),
+        Migration::Both(crate::approval::TABLES),
+        Migration::Both(crate::question::TABLES),
+    ],
+};
 
 const TABLES: &str = "
 CREATE TABLE budgets (

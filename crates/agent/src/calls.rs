@@ -23,7 +23,7 @@ use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
 use crate::turn::{Drive, Halt, spoken};
 use crate::work::words;
-use crate::{Event, Result, redaction};
+use crate::{Event, Result, approval, redaction};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -56,7 +56,18 @@ impl Drive<'_> {
                     Step::Settle => running.push((pending, Step::Settle)),
                     Step::Refuse(outcome) => self.finish(&pending, outcome)?,
                     Step::Withhold(times) => self.withhold(&pending, times)?,
-                    Step::Ask(reason) => return Err(Halt::Parked { reason, resume_at: None }),
+                    Step::Ask(doubt) => match self.decided(&pending, &doubt).await? {
+                        (Step::Refuse(outcome), _) => self.finish(&pending, outcome)?,
+                        (_, approval) => {
+                            pending.approval = approval;
+                            pending.plan = self.plan(&pending).await?;
+                            running.push((pending, Step::Run));
+                        }
+                    },
+                    Step::Question(text, choices) => {
+                        let answer = self.answered_by_person(&pending, &text, &choices).await?;
+                        self.finish(&pending, answer)?;
+                    }
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
@@ -109,6 +120,8 @@ impl Drive<'_> {
                     self.known.start(pending.id, Start { plan, input })
                 })
                 .collect();
+            let approvals: Vec<Id> =
+                starting.iter().filter_map(|pending| pending.approval).collect();
             let agent = self.work.agent.clone();
             let (place, account) = (self.place(), self.account.clone());
             let next = self.known.has_message().then(|| Asking {
@@ -118,6 +131,9 @@ impl Drive<'_> {
             let (now, reserved) = self.commit_with(|tx, correction| {
                 for (id, start) in &of_before {
                     call::start(tx, place.0, *id, start)?;
+                }
+                for approval in &approvals {
+                    approval::spend(tx, *approval)?;
                 }
                 let correction = correction.unwrap_or_default();
                 let reserved = match &next {

@@ -4,6 +4,8 @@ use mainstay_message::Usage;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::{Question, Request};
+
 /// Something that happened. What is durable is told after it was committed; deltas are not.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -72,6 +74,12 @@ pub enum Event {
         /// When it can go on, in milliseconds since 1970, where that is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         resume_at: Option<i64>,
+        /// What a person has to decide first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        requests: Vec<Request>,
+        /// What a person has to answer first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<Question>,
     },
     /// The end, last of all.
     End {

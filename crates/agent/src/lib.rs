@@ -2,13 +2,16 @@
 //!
 //! A turn is a loop of asking a model and running the calls it asks for. Each step is in the store
 //! before the next one begins, so a turn can be taken up by any process after any crash. This crate
-//! owns that loop, recovery, budgets, the loop guard and the policy. It must not know HTTP servers
-//! or terminals: faces watch [`Event`]s.
+//! owns that loop, recovery, budgets, the loop guard, the policy and what people are asked. It must
+//! not know HTTP servers or terminals: faces watch [`Event`]s and may be [`Asker`]s.
 
 mod agent;
+pub mod approval;
+mod asker;
 mod asking;
 pub mod budget;
 mod calls;
+mod deciding;
 mod ended;
 mod endings;
 mod error;
@@ -21,13 +24,16 @@ mod pending;
 pub mod policy;
 mod processes;
 mod prompt;
+pub mod question;
 mod redaction;
+mod remembered;
 mod settings;
 mod trial;
 mod turn;
 mod work;
 
 pub use agent::{Agent, Opened};
+pub use asker::{Asker, Friction, Question, Request, Verdict};
 pub use budget::AGENT;
 pub use ended::{Ended, Ending};
 pub use error::{Error, Result};

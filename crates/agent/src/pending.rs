@@ -5,13 +5,16 @@ use std::sync::Arc;
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
+use mainstay_store::Id;
 use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
+use crate::approval::bound;
+use crate::deciding::Doubt;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
 use crate::hooks::{Hooked, Permission};
-use crate::policy::{self, Decision};
+use crate::policy::{self, Class, Decision, Judged};
 use crate::work::Work;
 use crate::{Event, Settings};
 
@@ -28,6 +31,8 @@ pub(crate) struct Pending {
     pub(crate) started_at: Option<i64>,
     /// What the hooks before it said; nothing before they were asked.
     pub(crate) hooked: Option<Hooked>,
+    /// The request that a person said yes to.
+    pub(crate) approval: Option<Id>,
 }
 
 /// What is to be done with a call.
@@ -40,8 +45,10 @@ pub(crate) enum Step {
     Refuse(Outcome),
     /// Tell the model that it brought the same this often, and is not run.
     Withhold(u32),
-    /// Ask a person first, in these words.
-    Ask(String),
+    /// Ask a person first.
+    Ask(Box<Doubt>),
+    /// Ask a person what the model wants to know: the question, and answers to choose from.
+    Question(String, Vec<String>),
     /// It goes in circles: end the turn, in these words.
     End(String),
 }
@@ -57,6 +64,7 @@ impl Pending {
             plan: None,
             started_at: None,
             hooked: None,
+            approval: None,
         }
     }
 
@@ -157,22 +165,50 @@ impl Pending {
                  ask the user to do it."
             )));
         }
+        if let Action::Ask { question, choices } = action {
+            return Step::Question(question, choices);
+        }
+        let workspace = &work.workplace.workspace;
+        let judged = self.heeding_hooks(settings.policy.judge(&action, workspace), settings);
+        match judged.decision {
+            Decision::Allow => Step::Run,
+            Decision::Ask => {
+                let call = (self.call.name.as_str(), arguments);
+                let bound = bound((work.id, self.id), call, workspace, (&action, &judged));
+                let action = self.in_words(&action);
+                Step::Ask(Box::new(Doubt { judged, action, bound }))
+            }
+            Decision::Deny => Step::Refuse(forbidden(&action, &judged)),
+        }
+    }
+
+    /// What the policy makes of it, with what hooks said of it: they answer its questions or ask
+    /// their own, and lift no ban.
+    fn heeding_hooks(&self, mut judged: Judged, settings: &Settings) -> Judged {
         let permission = self.hooked.as_ref().and_then(|hooked| hooked.permission.as_ref());
-        match settings.policy.decide(&action, &work.workplace.workspace) {
-            Decision::Allow => match permission {
-                Some(Permission::Ask(reason)) if !settings.yes => Step::Ask(format!(
-                    "{} wants {}, and a hook asks a person first: {reason}",
-                    self.call.name,
-                    policy::spoken(&action)
-                )),
-                _ => Step::Run,
-            },
-            Decision::Ask if permission == Some(&Permission::Allow) => Step::Run,
-            Decision::Ask => Step::Ask(asking(&self.call.name, &action)),
-            Decision::Deny => Step::Refuse(Outcome::failed(format!(
-                "Not allowed: the policy forbids {}. Find another way, or say what is needed.",
-                policy::spoken(&action)
-            ))),
+        match (judged.decision, permission) {
+            (Decision::Ask, Some(Permission::Allow)) => judged.decision = Decision::Allow,
+            (Decision::Allow | Decision::Ask, Some(Permission::Ask(reason))) if !settings.yes => {
+                judged.decision = Decision::Ask;
+                judged.reason = Some(format!("a hook asks: {reason}"));
+                // What a hook asks is asked each time.
+                judged.needs = None;
+            }
+            _ => {}
+        }
+        judged
+    }
+
+    /// What it would do, in words that go on after "wants".
+    fn in_words(&self, action: &Action) -> String {
+        match action {
+            // Which look it is stands in the arguments.
+            Action::Read => {
+                let arguments = self.arguments.as_ref().map(Value::to_string).unwrap_or_default();
+                let arguments: String = arguments.chars().take(300).collect();
+                format!("to look at something: {arguments}")
+            }
+            action => policy::spoken(action),
         }
     }
 
@@ -195,8 +231,19 @@ impl Pending {
     }
 }
 
-fn asking(tool: &str, action: &Action) -> String {
-    format!("{tool} wants {}, and the policy asks a person first", policy::spoken(action))
+/// What the model reads of a call that the policy forbids.
+fn forbidden(action: &Action, judged: &Judged) -> Outcome {
+    let why = match (&judged.reason, judged.class) {
+        (_, Class::Control) => {
+            " It calls Mainstay itself, which only the person does who works with it.".to_owned()
+        }
+        (Some(reason), _) => format!(" The reason: {reason}."),
+        (None, _) => String::new(),
+    };
+    Outcome::failed(format!(
+        "Not allowed: the policy forbids {}.{why} Find another way, or say what is needed.",
+        policy::spoken(action)
+    ))
 }
 
 fn arguments(text: &str) -> Result<Value, String> {

@@ -1,11 +1,43 @@
 //! The policy: what may be done without asking.
 
-use std::path::{Component, Path, PathBuf};
+pub mod command;
+pub(crate) mod place;
+mod rule;
 
+use std::path::Path;
+
+use mainstay_store::{FromValue, ToValue, ValueRef};
 use mainstay_tools::Action;
+use place::Place;
+pub use rule::{Need, Rule};
+use serde::Serialize;
 
-/// What happens when an action of some kind is about to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kinds of action that a policy tells apart. Later ones are worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Looking at something.
+    Read,
+    /// Changing files in the workspace.
+    Write,
+    /// Changing files elsewhere.
+    WriteOutside,
+    /// Reaching places on the network.
+    Network,
+    /// Leaving something that later sessions go by.
+    Persist,
+    /// Running code.
+    Execute,
+    /// Destroying what cannot be put back.
+    Destructive,
+    /// Becoming another user.
+    Privilege,
+    /// Calling Mainstay itself.
+    Control,
+}
+
+/// What happens when an action of some kind is about to be done. Later ones are stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
     /// It is done.
     Allow,
@@ -15,44 +47,126 @@ pub enum Decision {
     Deny,
 }
 
-/// A decision for every kind of action. Reading is always allowed.
+/// A decision for every kind of action. It is plain data: a profile can bring another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Changing files in the workspace.
+    /// Looking at something, also by commands that do nothing else.
+    pub read: Decision,
+    /// Changing files in the workspace, also by commands that do nothing else.
     pub write: Decision,
     /// Changing files elsewhere.
     pub write_outside: Decision,
-    /// Running commands.
+    /// Running code. Where it is denied no command runs at all.
     pub execute: Decision,
     /// Reaching places on the network.
     pub network: Decision,
     /// Leaving something that later sessions go by.
     pub persist: Decision,
+    /// Running commands that destroy what cannot be put back, or that become another user.
+    pub destructive: Decision,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            read: Decision::Allow,
             write: Decision::Allow,
             write_outside: Decision::Ask,
             execute: Decision::Ask,
             network: Decision::Ask,
             persist: Decision::Ask,
+            destructive: Decision::Ask,
         }
     }
 }
 
+/// What the policy makes of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What is to happen.
+    pub decision: Decision,
+    /// What the action is taken for, at its worst.
+    pub class: Class,
+    /// Why, where there is more to say than the class: a clause such as "it runs code".
+    pub reason: Option<String>,
+    /// What a person would have to have said "always" to. Nothing where it must be asked each time.
+    pub needs: Option<Vec<Need>>,
+}
+
 impl Policy {
-    /// What is to happen with an action in this workspace.
-    pub fn decide(&self, action: &Action, workspace: &Path) -> Decision {
-        match action {
-            Action::Read => Decision::Allow,
-            Action::Write(path) if is_inside(path, workspace) => self.write,
-            Action::Write(_) => self.write_outside,
-            Action::Execute(_) => self.execute,
-            Action::Network(_) => self.network,
-            Action::Persist(_) => self.persist,
+    /// What is to happen with actions of a class. An agent never decides about itself.
+    pub fn of(&self, class: Class) -> Decision {
+        match class {
+            Class::Read => self.read,
+            Class::Write => self.write,
+            Class::WriteOutside => self.write_outside,
+            Class::Network => self.network,
+            Class::Persist => self.persist,
+            Class::Execute => self.execute,
+            Class::Destructive | Class::Privilege => self.destructive,
+            Class::Control => Decision::Deny,
         }
+    }
+
+    /// What is to happen with an action in this workspace.
+    pub fn judge(&self, action: &Action, workspace: &Path) -> Judged {
+        match action {
+            Action::Read => self.simply(Class::Read, None),
+            Action::Write(path) => {
+                let class = match place::locate(path, workspace) {
+                    Place::Inside | Place::Root => Class::Write,
+                    // What git keeps there is run by git.
+                    Place::Git => Class::Execute,
+                    Place::Temporary | Place::Outside => Class::WriteOutside,
+                };
+                // Most writes are allowed and remember nothing.
+                match self.of(class) {
+                    Decision::Ask => self.simply(class, Need::directory(path, workspace)),
+                    _ => self.simply(class, None),
+                }
+            }
+            Action::Execute(line) => self.judge_line(line, workspace),
+            Action::Network(places) => {
+                let hosts: Option<Vec<Need>> =
+                    places.iter().map(|place| Need::host(place)).collect();
+                Judged { needs: hosts, ..self.simply(Class::Network, None) }
+            }
+            Action::Persist(_) => self.simply(Class::Persist, None),
+            // Asking asks by itself.
+            Action::Ask { .. } => {
+                Judged { decision: Decision::Allow, ..self.simply(Class::Read, None) }
+            }
+        }
+    }
+
+    fn simply(&self, class: Class, need: Option<Need>) -> Judged {
+        Judged { decision: self.of(class), class, reason: None, needs: need.map(|need| vec![need]) }
+    }
+
+    /// The strictest decision on anything that a command line may do.
+    fn judge_line(&self, line: &str, workspace: &Path) -> Judged {
+        let judged = command::judge(line, workspace);
+        let class = Class::from(judged.class());
+        let decisions = judged.classes().iter().map(|class| self.of(class.into()));
+        let mut decision = decisions.max().unwrap_or(Decision::Ask);
+        if self.execute == Decision::Deny {
+            decision = Decision::Deny;
+        }
+        let reason = match (judged.unclear, judged.stages.as_slice()) {
+            (Some(why), _) => format!("nobody can tell what it does: {why}"),
+            (None, [_]) => format!("it {}", judged.class().spoken()),
+            (None, stages) => {
+                let worst = stages.iter().find(|stage| stage.classes.has(judged.class()));
+                let text = worst.map_or(line, |stage| &stage.text);
+                format!("`{text}` {}", judged.class().spoken())
+            }
+        };
+        let asks = |stage: &&command::Stage| {
+            stage.classes.iter().any(|class| self.of(class.into()) != Decision::Allow)
+        };
+        let needs = judged.stages.iter().filter(asks).map(Need::command).collect();
+        let needs = if class.is_severe() { None } else { needs };
+        Judged { decision, class, reason: Some(reason), needs }
     }
 
     /// The same policy with every question answered by yes.
@@ -63,12 +177,67 @@ impl Policy {
             settled => settled,
         };
         Self {
+            read: yes(self.read),
             write: yes(self.write),
             write_outside: yes(self.write_outside),
             execute: yes(self.execute),
             network: yes(self.network),
             persist: yes(self.persist),
+            destructive: yes(self.destructive),
         }
+    }
+}
+
+impl Class {
+    /// Each with its name, the most harmless first.
+    const NAMES: [(Self, &'static str); 9] = [
+        (Self::Read, "read"),
+        (Self::Write, "write"),
+        (Self::WriteOutside, "write_outside"),
+        (Self::Network, "network"),
+        (Self::Persist, "persist"),
+        (Self::Execute, "execute"),
+        (Self::Destructive, "destructive"),
+        (Self::Privilege, "privilege"),
+        (Self::Control, "control"),
+    ];
+
+    /// Whether a yes holds for one call only and takes more than a key.
+    pub fn is_severe(self) -> bool {
+        self >= Self::Destructive
+    }
+
+    /// Its name, as in the configuration and in JSON.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize].1
+    }
+}
+
+impl From<command::Class> for Class {
+    fn from(class: command::Class) -> Self {
+        match class {
+            command::Class::Read => Self::Read,
+            command::Class::WriteInside => Self::Write,
+            command::Class::WriteOutside => Self::WriteOutside,
+            command::Class::Network => Self::Network,
+            command::Class::Execute => Self::Execute,
+            command::Class::Destructive => Self::Destructive,
+            command::Class::Privilege => Self::Privilege,
+            command::Class::Control => Self::Control,
+        }
+    }
+}
+
+impl ToValue for Class {
+    fn to_value(&self) -> ValueRef<'_> {
+        ValueRef::Text(self.as_str())
+    }
+}
+
+impl FromValue for Class {
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        let ValueRef::Text(word) = value else { return None };
+        Self::NAMES.iter().find(|(_, name)| *name == word).map(|(class, _)| *class)
     }
 }
 
@@ -80,29 +249,7 @@ pub fn spoken(action: &Action) -> String {
         Action::Execute(command) => format!("to run `{command}`"),
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
-    }
-}
-
-/// Whether a path lies in the workspace once links and `..` are followed.
-fn is_inside(path: &Path, workspace: &Path) -> bool {
-    let Ok(workspace) = workspace.canonicalize() else { return false };
-    real(&workspace.join(path)).is_some_and(|path| path.starts_with(&workspace))
-}
-
-/// The path without links, also where its last parts do not exist yet.
-fn real(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = path.canonicalize() {
-        return Some(real);
-    }
-    // A link to nothing would be followed when it is written to.
-    if path.symlink_metadata().is_ok() {
-        let target = path.read_link().ok()?;
-        return real(&path.parent()?.join(target));
-    }
-    match path.components().next_back()? {
-        Component::Normal(name) => Some(real(path.parent()?)?.join(name)),
-        Component::CurDir => real(path.parent()?),
-        _ => None,
+        Action::Ask { question, .. } => format!("to ask: {question}"),
     }
 }
 
@@ -122,6 +269,7 @@ mod tests {
             ("a.txt", Decision::Allow),
             ("sub/new/deep.txt", Decision::Allow),
             ("sub/../a.txt", Decision::Allow),
+            (".git/hooks/pre-commit", Decision::Ask),
             ("../a.txt", Decision::Ask),
             ("link/passwd", Decision::Ask),
             ("sub/dangling", Decision::Ask),
@@ -129,8 +277,58 @@ mod tests {
             ("new/../../x", Decision::Ask),
         ];
         for (path, expected) in cases {
-            let decided = policy.decide(&Action::Write(path.into()), &workspace);
-            assert_eq!(decided, expected, "{path}");
+            let judged = policy.judge(&Action::Write(path.into()), &workspace);
+            assert_eq!(judged.decision, expected, "{path}");
+        }
+    }
+
+    fn judged(policy: &Policy, line: &str) -> Judged {
+        policy.judge(&Action::Execute(line.to_owned()), Path::new("/nowhere/work"))
+    }
+
+    #[test]
+    fn a_command_line_is_decided_by_the_worst_that_it_may_do() {
+        let cases = [
+            ("ls -l | wc -l", Decision::Allow, Class::Read),
+            ("cargo test", Decision::Ask, Class::Execute),
+            ("ls && curl https://example.org", Decision::Ask, Class::Network),
+            ("ls; sudo ls", Decision::Ask, Class::Privilege),
+            ("rm -rf /", Decision::Ask, Class::Destructive),
+            ("ls; mainstay approve 0", Decision::Deny, Class::Control),
+        ];
+        for (line, decision, class) in cases {
+            let judged = judged(&Policy::default(), line);
+            assert_eq!((judged.decision, judged.class), (decision, class), "{line}: {judged:?}");
+            let all = self::judged(&Policy::default().answered_yes(), line);
+            let expected = if class == Class::Control { decision } else { Decision::Allow };
+            assert_eq!(all.decision, expected, "{line} with every question answered by yes");
+            let none = Policy { execute: Decision::Deny, ..Policy::default() };
+            assert_eq!(self::judged(&none, line).decision, Decision::Deny, "{line}");
+            assert!(!class.is_severe() || judged.needs.is_none(), "{line} can be remembered");
+        }
+    }
+
+    #[test]
+    fn always_covers_the_same_command_with_other_words_behind_it_and_nothing_more() {
+        let policy = Policy::default();
+        let needs = judged(&policy, "cargo test").needs.unwrap();
+        let rules: Vec<Rule> = needs.iter().filter_map(Need::rule).collect();
+        assert!(!rules.is_empty());
+        let cases = [
+            ("cargo test --workspace", true),
+            ("cargo test 2>&1 | tail -5", true),
+            ("cargo publish", false),
+            ("cargo test && make", false),
+            ("cargo test; rm -rf /", false),
+            ("sudo cargo test", false),
+            ("cargo test $(make)", false),
+        ];
+        for (line, covered) in cases {
+            let judged = judged(&policy, line);
+            let met = judged.needs.is_some_and(|needs| {
+                needs.iter().all(|need| rules.iter().any(|rule| rule.covers(need)))
+            });
+            assert_eq!(met, covered, "{line}");
         }
     }
 
@@ -138,7 +336,18 @@ mod tests {
     fn yes_answers_questions_and_lifts_no_ban() {
         let policy = Policy { execute: Decision::Deny, ..Policy::default() }.answered_yes();
         let run = Action::Execute("ls".to_owned());
-        assert_eq!(policy.decide(&run, Path::new("/")), Decision::Deny);
+        assert_eq!(policy.judge(&run, Path::new("/")).decision, Decision::Deny);
         assert_eq!(policy.write_outside, Decision::Allow);
+        let all = Policy::default().answered_yes();
+        assert_eq!(all.of(Class::Control), Decision::Deny);
+    }
+
+    #[test]
+    fn names_of_classes_are_found_again() {
+        for (number, (class, name)) in Class::NAMES.into_iter().enumerate() {
+            assert_eq!(class as usize, number);
+            assert_eq!(Class::from_value(ValueRef::Text(name)), Some(class));
+            assert_eq!(serde_json::to_value(class).unwrap(), name);
+        }
     }
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     pub effort: Option<Effort>,
     /// What may be done without asking.
     pub policy: Policy,
+    /// How long a request for a decision waits for one, and a yes for its call.
+    pub approval: Duration,
     /// What may be spent.
     pub budgets: Budgets,
     /// When repeats are a loop.
@@ -105,6 +107,7 @@ impl Default for Settings {
             temperature: None,
             effort: None,
             policy: Policy::default(),
+            approval: crate::approval::LIMIT,
             budgets: Budgets::default(),
             guards: Guards::default(),
             lease: Duration::from_secs(30),

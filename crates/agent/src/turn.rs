@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Parts, blocking};
 use crate::asking::{self, Asking, Heard, Question, Tried};
 use crate::budget::Account;
+use crate::deciding::Waiting;
 use crate::ended::{Ended, Ending};
 use crate::guard::LoopGuard;
 use crate::known::Known;
@@ -49,6 +50,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) flying: VecDeque<Pending>,
     /// Those of them that a face was told of.
     pub(crate) told: Vec<CallId>,
+    /// What a person has to say before the turn can go on.
+    pub(crate) waiting: Waiting,
     answer: String,
     empty_answers: u32,
     /// An answer that was recorded before the turn could be ended.
@@ -160,6 +163,7 @@ impl<'a> Drive<'a> {
             next: None,
             flying: VecDeque::new(),
             told: Vec::new(),
+            waiting: Waiting::default(),
             answer: String::new(),
             empty_answers: 0,
             unended: None,
@@ -416,7 +420,7 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    fn out_of_time(&self) -> Halt {
+    pub(crate) fn out_of_time(&self) -> Halt {
         let hours = self.work.agent.parts.settings.budgets.wall;
         Halt::Parked {
             reason: format!("the turn was worked on for {}", spoken(hours)),
@@ -440,7 +444,9 @@ impl<'a> Drive<'a> {
                     }
                     Ok(turn::park(tx, turn, &reason, resume_at)?)
                 })?;
-                (self.observer)(Event::Parked { reason: reason.clone(), resume_at });
+                let Waiting { requests, questions } = std::mem::take(&mut self.waiting);
+                let told = Event::Parked { reason: reason.clone(), resume_at, requests, questions };
+                (self.observer)(told);
                 Ok(Ending::Parked { reason, resume_at })
             }
             Halt::Failed(reason) => self.end(How::Failed, Some(reason)),

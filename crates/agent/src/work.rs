@@ -13,9 +13,11 @@ use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
+use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
 use crate::redaction::Curtain;
+use crate::remembered::Rules;
 use crate::turn::Drive;
 use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
 
@@ -42,6 +44,10 @@ pub struct Work {
     pub(crate) greeted: bool,
     /// What hooks want the model to know, to be written down with the next entries.
     pub(crate) context: Vec<String>,
+    /// Who is asked while a turn goes on.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// What was said "always" to.
+    pub(crate) rules: Rules,
     pub(crate) is_new: bool,
 }
 
@@ -82,6 +88,8 @@ impl Work {
             has_processes: false,
             greeted: false,
             context: Vec::new(),
+            asker: None,
+            rules: Rules::default(),
             is_new: true,
         }
     }
@@ -116,6 +124,12 @@ impl Work {
     /// The session's name.
     pub fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
+    /// parked.
+    pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.asker = Some(asker);
     }
 
     /// Does what an input asks for. The same key sent twice is the same turn: one that is over is

@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    backup, completions, config, cost, demo, doctor, man, models, profiles, restore, resume, run,
-    sessions, store,
+    answer, approvals, approve, backup, completions, config, cost, demo, deny, doctor, man, models,
+    profiles, restore, resume, run, sessions, store,
 };
 use crate::context::Context;
 use crate::env;
@@ -37,6 +37,10 @@ enum Command {
     Resume(resume::ResumeArgs),
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
+    Approvals(approvals::ApprovalsArgs),
+    Approve(approve::ApproveArgs),
+    Deny(deny::DenyArgs),
+    Answer(answer::AnswerArgs),
     Cost(cost::CostArgs),
     Models(models::ModelsArgs),
     #[command(subcommand)]
@@ -70,6 +74,10 @@ pub(crate) fn run() -> Exit {
         Command::Run(args) => run::run(args, &context),
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
+        Command::Approvals(args) => approvals::run(args, &context),
+        Command::Approve(args) => approve::run(args, &context),
+        Command::Deny(args) => deny::run(args, &context),
+        Command::Answer(args) => answer::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Models(args) => models::run(args, &context),
         Command::Config(command) => config::run(command, &context),

@@ -1,10 +1,14 @@
 //! One file a command. Each resolves what was typed, validates it, does one thing, and says so.
 
+pub(crate) mod answer;
+pub(crate) mod approvals;
+pub(crate) mod approve;
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
+pub(crate) mod deny;
 pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod models;

@@ -41,6 +41,13 @@ pub(crate) fn find_owner(store: &Store) -> Result<Option<OwnerId>, Error> {
     Ok(store.read(|tx| tx.find_owner(OWNER))?)
 }
 
+/// The same where something of the owner's is looked for: without an owner there is none.
+pub(crate) fn existing_owner(store: &Store, what: &str, typed: &str) -> Result<OwnerId, Error> {
+    find_owner(store)?.ok_or_else(|| {
+        mainstay_store::Error::UnknownId { what: what.to_owned(), typed: typed.to_owned() }.into()
+    })
+}
+
 /// An agent for a workspace.
 pub(crate) fn agent(
     context: &Context,

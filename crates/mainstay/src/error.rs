@@ -99,6 +99,15 @@ impl From<mainstay_store::Error> for Error {
         {
             hints.push("See which there are: `mainstay sessions list`".to_owned());
         }
+        if let Store::UnknownId { what, .. } = &error {
+            match what.as_str() {
+                "request" | "question" => {
+                    hints.push("See what waits for you: `mainstay approvals`".to_owned());
+                }
+                "rule" => hints.push("See the rules: `mainstay approvals rules`".to_owned()),
+                _ => {}
+            }
+        }
         // An engine's own words may have many lines.
         let message = wording::line(&error.to_string());
         Self { kind, message, hints }

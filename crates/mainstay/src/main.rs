@@ -14,6 +14,7 @@ mod exit;
 mod first_run;
 mod interrupt;
 mod output;
+mod person;
 mod progress;
 mod redaction;
 mod settings;

@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use mainstay_agent::{Ended, Ending, Event};
+use mainstay_agent::{Ended, Ending, Event, Question, Request};
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
@@ -18,6 +18,9 @@ pub(crate) struct Telling {
     /// Whether somebody watches: progress is for people.
     watched: bool,
     session: String,
+    /// What a parked turn waits for.
+    requests: Vec<Request>,
+    questions: Vec<Question>,
     /// Whether the last event was told.
     over: bool,
 }
@@ -26,13 +29,24 @@ impl Telling {
     /// Tells in JSON, or in words.
     pub(crate) fn new(json: bool) -> Self {
         let watched = !json && io::stderr().is_terminal();
-        Self { json, watched, session: String::new(), over: false }
+        Self {
+            json,
+            watched,
+            session: String::new(),
+            requests: Vec::new(),
+            questions: Vec::new(),
+            over: false,
+        }
     }
 
     /// Tells one event.
     pub(crate) fn event(&mut self, event: &Event) {
         if let Event::Session { id, .. } = event {
             self.session.clone_from(id);
+        }
+        if let Event::Parked { requests, questions, .. } = event {
+            self.requests.clone_from(requests);
+            self.questions.clone_from(questions);
         }
         self.over |= matches!(event, Event::End { .. });
         if self.json {
@@ -81,10 +95,44 @@ impl Telling {
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
                 say(&format!("parked{when}: {reason}"));
-                say(&format!("hint: {}", way_on(reason, &resume)));
+                for hint in self.ways_on(reason, settings, &resume) {
+                    say(&format!("hint: {hint}"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// What lets a parked turn go on.
+    fn ways_on(&self, reason: &str, settings: &Settings, resume: &str) -> Vec<String> {
+        let mut ways = Vec::new();
+        for request in &self.requests {
+            let action = wording::line(&request.action);
+            ways.push(format!(
+                "Let {} {}: `{}`; or not: `{}`.",
+                request.tool,
+                action.strip_prefix("to ").unwrap_or(&action),
+                settings.command(&format!("approve {}", request.id)),
+                settings.command(&format!("deny {}", request.id))
+            ));
+        }
+        for question in &self.questions {
+            let answer = settings.command(&format!("answer {} TEXT", question.id));
+            let choices = match question.choices.as_slice() {
+                [] => String::new(),
+                choices => format!(" ({})", choices.join(", ")),
+            };
+            ways.push(format!("Answer{choices}: `{answer}`."));
+        }
+        ways.push(match ways.len() {
+            0 if reason.contains("budget") => {
+                format!("Give the turn more with `{resume} --budget USD`.")
+            }
+            0 => format!("Go on with `{resume}`."),
+            _ if self.requests.is_empty() => format!("Then go on with `{resume}`."),
+            _ => format!("Then go on with `{resume}`; with --yes everything else is allowed too."),
+        });
+        ways
     }
 
     /// Says something besides; in JSON there is nothing to say.
@@ -130,17 +178,6 @@ impl Telling {
             event.extend(more.clone());
         }
         print_line(&event.to_string());
-    }
-}
-
-/// What lets a parked turn go on.
-fn way_on(reason: &str, resume: &str) -> String {
-    if reason.contains("asks a person first") {
-        format!("Allow it, and everything else of this turn, with `{resume} --yes`.")
-    } else if reason.contains("budget") {
-        format!("Give the turn more with `{resume} --budget USD`.")
-    } else {
-        format!("Go on with `{resume}`.")
     }
 }
 

@@ -20,6 +20,7 @@ mod guard;
 mod input;
 mod job;
 mod jobs;
+mod kept;
 mod kill;
 mod launch;
 mod link;
@@ -37,6 +38,7 @@ pub use ending::{Ended, How, Left, Shown, Why};
 pub use error::KeeperError;
 pub use guard::serve;
 pub use job::{BACKSTOP, Job, Limits, Program, Streams};
+pub use kept::is_kept;
 pub use launch::Launch;
 pub use spool::{Collected, collect};
 

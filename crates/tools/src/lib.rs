@@ -3,6 +3,7 @@
 //! This crate owns the [`Tool`] trait, the tools themselves and the [keeper]. It must not know the
 //! model, nor the store's tables: what has to be remembered of a call leaves it as an [`Outcome`].
 
+mod ask_user;
 mod environment;
 mod files;
 pub mod keeper;
@@ -17,6 +18,7 @@ mod tool;
 pub mod web;
 mod workplace;
 
+pub use ask_user::AskUser;
 pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
@@ -37,5 +39,6 @@ pub fn all() -> Vec<std::sync::Arc<dyn Tool>> {
         vec![std::sync::Arc::new(Shell), std::sync::Arc::new(Process)];
     tools.extend(file_tools());
     tools.push(std::sync::Arc::new(Todo));
+    tools.push(std::sync::Arc::new(AskUser));
     tools
 }

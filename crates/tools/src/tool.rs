@@ -118,4 +118,11 @@ pub enum Action {
     Network(Vec<String>),
     /// Leaves something that later sessions go by: a memory, a skill, a schedule.
     Persist(String),
+    /// Asks the person something. The engine does it; the tool itself is not run.
+    Ask {
+        /// What is asked.
+        question: String,
+        /// Answers to choose from.
+        choices: Vec<String>,
+    },
 }

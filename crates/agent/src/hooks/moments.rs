@@ -133,6 +133,13 @@ impl Drive<'_> {
         }
     }
 
+    /// Whether a call is yet to be seen by hooks.
+    pub(crate) fn owes_hooks(&self, pending: &Pending) -> bool {
+        pending.hooked.is_none()
+            && self.work.agent.parts.settings.hooks.any(Moment::PreToolUse)
+            && !matches!(pending.step(self.work, &self.guard), Step::Question(..))
+    }
+
     /// Asks the hooks whether the turn may end with this answer. True where it goes on.
     pub(crate) async fn is_sent_on(&mut self, answer: &str) -> std::result::Result<bool, Halt> {
         let hooks = self.work.agent.parts.settings.hooks.clone();

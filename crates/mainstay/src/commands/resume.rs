@@ -34,6 +34,13 @@ pub(crate) struct ResumeArgs {
     wait: bool,
 }
 
+impl ResumeArgs {
+    /// As if only the session had been typed.
+    pub(super) fn of(session: mainstay_journal::SessionId) -> Self {
+        Self { id: Some(session.to_string()), choices: Choices::default(), wait: false }
+    }
+}
+
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
     let mut telling = Telling::new(context.json());
     attempt(args, context, &mut telling).or_else(|error| {
@@ -45,6 +52,7 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
 
 fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
     let settings = context.settings()?;
+    args.choices.check()?;
     let (store, owner) = engine::open_store(&settings)?;
     let Some(session) = find(args, &store, owner)? else {
         telling.no_turn("nothing", "there is nothing to resume: every turn is finished");

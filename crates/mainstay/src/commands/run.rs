@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::person;
 use crate::settings::Settings;
 use crate::telling::Telling;
 use crate::wording;
@@ -45,7 +46,7 @@ pub(crate) struct RunArgs {
 }
 
 /// What a turn may use, chosen on the command line.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Choices {
     /// Ask this model, PROVIDER/MODEL
     #[arg(long, value_name = "MODEL")]
@@ -61,6 +62,11 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
+    /// Nobody says yes to everything on a person's behalf.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.yes { person::only("--yes") } else { Ok(()) }
+    }
+
     /// What they put over the configuration.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {
@@ -83,6 +89,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
 
 fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
     let settings = context.settings()?;
+    args.choices.check()?;
     let input = Input { content: vec![Content::Text(text(&args.text)?)], key: args.key.clone() };
     if let Some(key) = &args.key
         && (key.is_empty() || key.len() > 200)

@@ -52,6 +52,9 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         redactor: redaction::shared().clone(),
         ..Settings::default()
     };
+    if let Some(said) = &file.policy.request_time {
+        settings.approval = time(config, "policy.request_time", said)?;
+    }
     if let Some(effort) = &file.effort {
         let effort = effort.parse().map_err(|error| {
             config
@@ -240,11 +243,13 @@ fn policy(config: &Config) -> Result<Policy, Error> {
     let said = &config.file.policy;
     let mut policy = Policy::default();
     let decisions = [
+        ("read", &said.read, &mut policy.read),
         ("write", &said.write, &mut policy.write),
         ("write_outside", &said.write_outside, &mut policy.write_outside),
         ("execute", &said.execute, &mut policy.execute),
         ("network", &said.network, &mut policy.network),
         ("persist", &said.persist, &mut policy.persist),
+        ("destructive", &said.destructive, &mut policy.destructive),
     ];
     for (name, said, decision) in decisions {
         *decision = match said.as_deref() {

@@ -73,11 +73,15 @@ pub(super) struct Budget {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Policy {
+    pub(super) read: Option<String>,
     pub(super) write: Option<String>,
     pub(super) write_outside: Option<String>,
     pub(super) execute: Option<String>,
     pub(super) network: Option<String>,
     pub(super) persist: Option<String>,
+    pub(super) destructive: Option<String>,
+    /// How long a request waits for a decision.
+    pub(super) request_time: Option<Time>,
 }
 
 /// The keeper of processes.
@@ -204,7 +208,19 @@ const PARTS: &[(&str, &[&str])] = &[
             "day_calls",
         ],
     ),
-    ("policy", &["write", "write_outside", "execute", "network", "persist"]),
+    (
+        "policy",
+        &[
+            "read",
+            "write",
+            "write_outside",
+            "execute",
+            "network",
+            "persist",
+            "destructive",
+            "request_time",
+        ],
+    ),
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),

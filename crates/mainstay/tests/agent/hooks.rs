@@ -182,8 +182,9 @@ fn a_hook_answers_the_policys_question_and_lifts_no_ban() {
     ];
     for (policy, hook, more, code, ran) in cases {
         let replies =
-            [Reply::call_of("shell", json!({ "command": "touch ran" })), Reply::text("done")];
+            [Reply::call_of("shell", json!({ "command": "sh ./code" })), Reply::text("done")];
         let world = world(&decide(hook), replies);
+        std::fs::write(world.workspace().join("code"), "touch ran").unwrap();
         world.configure_more(&format!("[policy]\nexecute = \"{policy}\""));
         let mut words = vec!["run", "go"];
         words.extend(Some(more).filter(|more| !more.is_empty()));
@@ -191,7 +192,8 @@ fn a_hook_answers_the_policys_question_and_lifts_no_ban() {
         let case = (policy, hook, more);
         assert_eq!(world.workspace().join("ran").exists(), ran, "{case:?} {told:#?}");
         if hook == "ask" && code == 3 {
-            assert!(told.stderr.contains("a hook asks a person first: because"), "{told:#?}");
+            let asked = world.run(&["approvals", "--json"]).ended_with(0);
+            assert!(asked.stdout.contains("a hook asks: because"), "{asked:#?}");
             world.run(&["resume", "--yes"]).ended_with(0);
             assert!(world.workspace().join("ran").exists());
         }
@@ -323,4 +325,34 @@ fn hooks_are_written_in_toml_too_and_a_workspace_brings_none() {
         told.stderr.contains("hooks.json cannot be used: hooks.Stop: a hook has no command"),
         "{told:#?}"
     );
+}
+
+#[test]
+fn a_yes_is_for_the_call_as_a_hook_left_it() {
+    let change =
+        "jq --arg line \"$(cat wanted)\" '{hookSpecificOutput: {updatedInput: {command: $line}}}'";
+    let replies = [Reply::call_of("shell", json!({ "command": "ls" })), Reply::text("done")];
+    let world = world(&json!({ "PreToolUse": command(change) }), replies);
+    std::fs::write(world.workspace().join("code"), "echo $1 >> ran").unwrap();
+    let want = |line: &str| std::fs::write(world.workspace().join("wanted"), line).unwrap();
+    want("sh ./code one");
+    world.run(&["run", "go"]).ended_with(3);
+    let request = |world: &World| {
+        let asked = world.run(&["approvals", "--json"]).ended_with(0);
+        let list: Value = serde_json::from_str(&asked.stdout).unwrap();
+        let open = list["requests"].as_array().unwrap().last().unwrap().clone();
+        (open["id"].as_str().unwrap().to_owned(), open["action"].as_str().unwrap().to_owned())
+    };
+    let (first, action) = request(&world);
+    assert!(action.contains("sh ./code one"), "{action}");
+    world.run(&["approve", &first]).ended_with(0);
+    // The hook changes its mind, and so it is another call.
+    want("sh ./code two");
+    world.run(&["resume"]).ended_with(3);
+    assert_eq!(world.file("ran"), "");
+    let (second, action) = request(&world);
+    assert!(second != first && action.contains("sh ./code two"), "{action}");
+    world.run(&["approve", &second]).ended_with(0);
+    world.run(&["resume"]).ended_with(0);
+    assert_eq!(world.file("ran"), "two\n");
 }

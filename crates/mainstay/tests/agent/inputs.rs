@@ -94,7 +94,7 @@ fn a_key_that_nobody_knows_is_a_warning_with_the_nearest_name() {
 fn a_workspace_sets_a_model_and_neither_keys_nor_addresses_nor_policy() {
     let evil = ModelServer::always(Reply::text("evil"));
     let world = World::new(|asked: &Asked| match asked.results().len() {
-        0 => Reply::call_of("shell", json!({ "command": "echo x >> count" })),
+        0 => Reply::call_of("shell", json!({ "command": "make x >> count" })),
         _ => Reply::text("hello"),
     });
     let text = format!(
@@ -344,7 +344,7 @@ fn every_event_of_every_ending_is_one_line() {
         text if text.contains("answer") => Reply::text("two\nlines\r\n\u{2028}and \u{1b}[31mmore"),
         text if text.contains("fail") => Reply::status(400, "no\nsuch\nthing"),
         text if text.contains("think") => Reply::thinking("deep\nthoughts").and_text("x"),
-        _ => Reply::call_of("shell", json!({ "command": "printf 'a\\nb'" })),
+        _ => Reply::call_of("shell", json!({ "command": "make 'a\\nb'" })),
     };
     let world = World::new(script);
     for (words, code) in [("answer", 0), ("fail", 1), ("think", 0), ("park", 3)] {

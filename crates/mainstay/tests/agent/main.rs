@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 
+mod approving;
+mod approving_killed;
 mod background;
 mod cancelling;
 mod demo;

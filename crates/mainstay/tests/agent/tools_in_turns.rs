@@ -216,7 +216,7 @@ fn a_denied_action_is_not_done_even_with_yes() {
 fn a_parked_call_is_forgotten_when_something_else_is_asked() {
     let world = World::new(|asked: &Asked| match asked.last_user_text().contains("instead") {
         true => Reply::text("something else"),
-        false => Reply::call_of("shell", json!({ "command": "echo x >> count" })),
+        false => Reply::call_of("shell", json!({ "command": "make x >> count" })),
     });
     let parked = world.run(&["run", "--json", "go"]).ended_with(3);
     let session = parked.session();

@@ -87,6 +87,7 @@ fn a_session_goes_on_with_what_was_said_before() {
 #[test]
 fn without_yes_a_command_parks_the_turn_and_yes_lets_it_go_on() {
     let world = World::new(counting(1));
+    world.configure_more("[policy]\nwrite = \"ask\"");
     let parked = world.run(&["run", "--json", "count"]).ended_with(3);
     assert!(parked.event("parked")["reason"].as_str().unwrap().contains("echo 0 >> count"));
     assert_eq!(parked.event("end")["outcome"], "parked");

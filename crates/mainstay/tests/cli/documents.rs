@@ -21,6 +21,10 @@ fn help_of_every_command() {
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
+    check("help_approvals", "approvals --help");
+    check("help_approve", "approve --help");
+    check("help_deny", "deny --help");
+    check("help_answer", "answer --help");
     check("help_cost", "cost --help");
     check("help_models", "models --help");
     check("help_config", "config --help");
@@ -79,6 +83,11 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(
         home.names("pages"),
         [
+            "mainstay-answer.1",
+            "mainstay-approvals-forget.1",
+            "mainstay-approvals-rules.1",
+            "mainstay-approvals.1",
+            "mainstay-approve.1",
             "mainstay-backup.1",
             "mainstay-completions.1",
             "mainstay-config-get.1",
@@ -93,6 +102,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-config.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
+            "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
             "mainstay-models.1",

@@ -84,7 +84,7 @@ fn short_plain_and_common_values_stay() {
         redactor.add("NAME", value, Origin::Configured);
     }
     for value in
-        ["/home/me/.ssh/id_1", "https://example.com/x1", "hunter22", "ssh-agent", "enabled"]
+        ["/var/lib/keys/id_1", "https://example.com/x1", "hunter22", "ssh-agent", "enabled"]
     {
         redactor.add("NAME", value, Origin::Named);
     }

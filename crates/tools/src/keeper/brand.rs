@@ -40,6 +40,13 @@ impl Brands {
     }
 }
 
+/// Whether a process carries a brand of any keeper.
+pub(super) fn is_branded(pid: i32) -> bool {
+    let highest = getrlimit(Resource::Msgqueue).maximum.unwrap_or(4 * RANGE);
+    let lowest = highest.saturating_sub(RANGE);
+    brand_of(pid).is_some_and(|brand| (lowest..highest).contains(&brand))
+}
+
 /// The brand of a process.
 pub(super) fn brand_of(pid: i32) -> Option<u64> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;

@@ -1,0 +1,428 @@
+//! Requests for a decision, as rows.
+//!
+//! A request names one exact action: a hash binds it to the tool, its arguments, the workspace, the
+//! session, the call and what the policy made of it. It is decided once, by whoever is first, and a
+//! yes is good for that one call. Functions here take a transaction, so that every face decides in
+//! the same way.
+
+mod bound;
+mod friction;
+mod rules;
+
+use std::time::Duration;
+
+pub(crate) use bound::bound;
+use mainstay_journal::{CallId, SessionId, TurnId, call};
+use mainstay_store::{FromValue, Id, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
+pub use rules::{Remembered, forget, remembered, rules_of};
+use serde_json::Value;
+
+use crate::policy::{Class, Rule};
+use crate::{Friction, Request, Result, Verdict};
+
+/// The topic that is woken when something is asked or decided.
+pub const TOPIC: &str = "approvals";
+
+/// How long a request can be decided, and a yes used, where the settings say nothing else.
+pub const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(crate) const TABLES: &str = "
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL REFERENCES owners (id),
+    session TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    call TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    class TEXT NOT NULL,
+    action TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    reason TEXT,
+    rules TEXT NOT NULL,
+    bound TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    state TEXT NOT NULL,
+    said TEXT,
+    decided_by TEXT,
+    asked_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    decided_at INTEGER,
+    used_at INTEGER
+) STRICT;
+CREATE INDEX approvals_of_call ON approvals (session, call);
+CREATE INDEX approvals_by_time ON approvals (owner, asked_at);
+CREATE INDEX approvals_decided ON approvals (owner, decided_at) WHERE decided_at IS NOT NULL;
+
+CREATE TABLE approval_rules (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL REFERENCES owners (id),
+    workspace TEXT NOT NULL,
+    class TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    print TEXT NOT NULL,
+    request TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (owner, print)
+) STRICT;
+";
+
+/// A request, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// What was asked.
+    pub request: Request,
+    /// Where the action would happen.
+    pub workspace: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// When the call began that was allowed.
+    pub used_at: Option<i64>,
+    /// Binds it to the exact action.
+    bound: String,
+    rules: Vec<Rule>,
+}
+
+/// How a request stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It waits for somebody.
+    Open,
+    /// Its call may run, or has.
+    Allowed(Decided),
+    /// Its call may not.
+    Denied(Decided),
+    /// Nobody decided in time, or a yes was not used in time: it is asked anew.
+    Expired,
+    /// The turn went on without it.
+    Lapsed,
+}
+
+/// A decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Who decided.
+    pub by: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// How a decision was given.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// By whom, for whoever comes too late.
+    pub by: &'a str,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// What a decision took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A key, or a plain command.
+    Key,
+    /// A word typed out, or an option that says the same.
+    Word,
+}
+
+/// What came of deciding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is decided like this.
+    Done(Approval),
+    /// It is not, because it was before, or its time is over; how it stands says more.
+    TooLate(Approval),
+    /// It is not: a yes takes more, for this reason.
+    NotSure(Approval, String),
+}
+
+/// What is to be asked.
+pub(crate) struct New<'a> {
+    pub(crate) owner: OwnerId,
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+    pub(crate) tool: &'a str,
+    pub(crate) class: Class,
+    pub(crate) action: &'a str,
+    pub(crate) arguments: &'a Value,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) rules: &'a [Rule],
+    pub(crate) bound: &'a str,
+    pub(crate) workspace: &'a str,
+    pub(crate) limit: Duration,
+}
+
+/// Which requests are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that wait for somebody.
+    Waiting,
+    /// All of them, decided ones too.
+    All,
+}
+
+/// Writes down a request. Nobody is asked before that.
+pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &New<'_>) -> Result<()> {
+    let (now, rules) = (tx.now(), json(new.rules));
+    let expires_at = now.saturating_add(i64::try_from(new.limit.as_millis()).unwrap_or(i64::MAX));
+    let (action, reason) = (storable(new.action), new.reason.map(storable));
+    tx.execute(
+        "INSERT INTO approvals (id, owner, session, turn, call, tool, class, action, arguments,
+             reason, rules, bound, workspace, state, asked_at, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        params![
+            id,
+            new.owner,
+            new.session,
+            new.turn,
+            new.call,
+            storable(new.tool),
+            new.class,
+            action,
+            new.arguments.to_string(),
+            reason,
+            rules,
+            new.bound,
+            storable(new.workspace),
+            State::Open,
+            now,
+            expires_at
+        ],
+    )?;
+    Ok(tx.wake(TOPIC)?)
+}
+
+/// Decides a request of this owner, unless somebody did or its time is over.
+pub fn decide(
+    tx: &mut WriteTx<'_>,
+    owner: OwnerId,
+    id: Id,
+    verdict: &Verdict,
+    given: Given<'_>,
+) -> Result<Outcome> {
+    let approval = get(tx, owner, id)?;
+    if approval.standing != Standing::Open {
+        return Ok(Outcome::TooLate(approval));
+    }
+    let state = match verdict {
+        Verdict::Always if !approval.rules.is_empty() => State::Always,
+        Verdict::Once | Verdict::Always => State::Once,
+        Verdict::Deny { .. } => State::Denied,
+    };
+    if state != State::Denied
+        && given.effort == Effort::Key
+        && let Some(because) = approval.request.friction.because()
+    {
+        let because = because.to_owned();
+        return Ok(Outcome::NotSure(approval, because));
+    }
+    let said = match verdict {
+        Verdict::Deny { reason } => reason.as_deref().map(storable),
+        Verdict::Once | Verdict::Always => None,
+    };
+    let now = tx.now();
+    // A yes can be used as long as the question could be answered.
+    let until = now.saturating_add(approval.request.expires_at - approval.request.asked_at);
+    tx.execute(
+        "UPDATE approvals SET state = ?2, said = ?3, decided_by = ?4, decided_at = ?5,
+             expires_at = ?6 WHERE id = ?1",
+        params![id, state, said, storable(given.by), now, until],
+    )?;
+    if state == State::Always {
+        for rule in &approval.rules {
+            rules::remember(tx, owner, &approval, rule)?;
+        }
+    }
+    tx.wake(TOPIC)?;
+    Ok(Outcome::Done(get(tx, owner, id)?))
+}
+
+/// Notes that the call of a request is about to run. It is part of the commit that starts it.
+pub(crate) fn spend(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
+    let now = tx.now();
+    tx.execute(
+        "UPDATE approvals SET used_at = ?2 WHERE id = ?1 AND used_at IS NULL",
+        params![id, now],
+    )?;
+    Ok(())
+}
+
+/// The request of this owner with this id.
+pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Approval> {
+    let found = select(tx, "a.owner = ?1 AND a.id = ?2", params![owner, id])?.pop();
+    Ok(found.ok_or_else(|| unknown(&id.to_string()))?)
+}
+
+/// The request of this owner whose id begins like this.
+pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Approval> {
+    let id = tx.find_id("approvals", "request", typed)?;
+    match get(tx, owner, id) {
+        // Whose it is instead is nobody's business.
+        Err(_) => Err(unknown(typed).into()),
+        found => found,
+    }
+}
+
+/// The requests of an owner, the oldest first.
+pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<Approval>> {
+    let all = match which {
+        Which::All => select(tx, "a.owner = ?1", params![owner])?,
+        Which::Waiting => select(tx, "a.owner = ?1 AND a.state = 'open'", params![owner])?,
+    };
+    let wanted = |approval: &Approval| which == Which::All || approval.standing == Standing::Open;
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// The last request for a call.
+pub(crate) fn of_call(
+    tx: &mut ReadTx<'_>,
+    session: SessionId,
+    call: CallId,
+) -> Result<Option<Approval>> {
+    Ok(select(tx, "a.session = ?1 AND a.call = ?2", params![session, call])?.pop())
+}
+
+/// Takes the requests of a session away with it.
+pub fn delete_session(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
+    tx.execute("DELETE FROM approvals WHERE session = ?1", params![session])?;
+    Ok(())
+}
+
+impl Approval {
+    /// Whether it was asked about exactly this.
+    pub(crate) fn is_about(&self, bound: &str) -> bool {
+        self.bound == bound
+    }
+}
+
+impl Standing {
+    /// A word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "waiting",
+            Self::Allowed(decided) if decided.verdict == Verdict::Always => "always",
+            Self::Allowed(_) => "approved",
+            Self::Denied(_) => "denied",
+            Self::Expired => "expired",
+            Self::Lapsed => "lapsed",
+        }
+    }
+}
+
+/// What is in the column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Once,
+    Always,
+    Denied,
+}
+
+impl ToValue for State {
+    fn to_value(&self) -> ValueRef<'_> {
+        ValueRef::Text(match self {
+            Self::Open => "open",
+            Self::Once => "once",
+            Self::Always => "always",
+            Self::Denied => "denied",
+        })
+    }
+}
+
+impl FromValue for State {
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        match value {
+            ValueRef::Text("open") => Some(Self::Open),
+            ValueRef::Text("once") => Some(Self::Once),
+            ValueRef::Text("always") => Some(Self::Always),
+            ValueRef::Text("denied") => Some(Self::Denied),
+            _ => None,
+        }
+    }
+}
+
+fn select(
+    tx: &mut ReadTx<'_>,
+    condition: &str,
+    params: mainstay_store::Params<'_>,
+) -> Result<Vec<Approval>> {
+    let sql = format!(
+        "SELECT a.id, a.session, a.turn, a.call, a.tool, a.class, a.action, a.arguments, a.reason,
+             a.rules, a.bound, a.workspace, a.state, a.said, a.decided_by, a.asked_at, a.expires_at,
+             a.decided_at, a.used_at, a.owner, c.state
+         FROM approvals a LEFT JOIN calls c ON c.session = a.session AND c.id = a.call
+         WHERE {condition} ORDER BY a.asked_at, a.id"
+    );
+    let now = tx.now();
+    let mut found = tx.query(&sql, params, |row| Ok((read(row, now)?, row.get(19)?)))?;
+    for (approval, owner) in &mut found {
+        if approval.standing == Standing::Open {
+            approval.request.friction = friction::due(tx, *owner, approval.request.class)?;
+        }
+    }
+    Ok(found.into_iter().map(|(approval, _)| approval).collect())
+}
+
+fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
+    let (asked_at, expires_at): (i64, i64) = (row.get(15)?, row.get(16)?);
+    let used_at: Option<i64> = row.get(18)?;
+    let state: State = row.get(12)?;
+    let call: Option<call::State> = row.get(20)?;
+    let decided = |verdict| -> mainstay_store::Result<Decided> {
+        let by: Option<String> = row.get(14)?;
+        let at: Option<i64> = row.get(17)?;
+        Ok(Decided { verdict, by: by.unwrap_or_default(), at: at.unwrap_or(asked_at) })
+    };
+    let expired = now >= expires_at;
+    let standing = match state {
+        State::Open if call.is_none_or(|call| call == call::State::Done) => Standing::Lapsed,
+        State::Open if expired => Standing::Expired,
+        State::Open => Standing::Open,
+        State::Once | State::Always if expired && used_at.is_none() => Standing::Expired,
+        State::Once => Standing::Allowed(decided(Verdict::Once)?),
+        State::Always => Standing::Allowed(decided(Verdict::Always)?),
+        State::Denied => Standing::Denied(decided(Verdict::Deny { reason: row.get(13)? })?),
+    };
+    let (rules, arguments): (String, String) = (row.get(9)?, row.get(7)?);
+    // What cannot be read is not remembered.
+    let rules: Vec<Rule> = serde_json::from_str(&rules).unwrap_or_default();
+    let spoken: Vec<String> = rules.iter().map(Rule::spoken).collect();
+    Ok(Approval {
+        request: Request {
+            id: row.get(0)?,
+            session: row.get(1)?,
+            turn: row.get(2)?,
+            call: row.get(3)?,
+            tool: row.get(4)?,
+            class: row.get(5)?,
+            action: row.get(6)?,
+            arguments: serde_json::from_str(&arguments).unwrap_or_default(),
+            reason: row.get(8)?,
+            always: (!spoken.is_empty()).then(|| spoken.join(" and ")),
+            friction: Friction::Key,
+            asked_at,
+            expires_at,
+        },
+        workspace: row.get(11)?,
+        standing,
+        used_at,
+        bound: row.get(10)?,
+        rules,
+    })
+}
+
+fn json(rules: &[Rule]) -> String {
+    // Rules are words and paths; a path that is no text is not remembered.
+    serde_json::to_string(rules).unwrap_or_else(|_| "[]".to_owned())
+}
+
+fn unknown(typed: &str) -> mainstay_store::Error {
+    mainstay_store::Error::UnknownId { what: "request".to_owned(), typed: typed.to_owned() }
+}
+
+/// Text as the store takes it: any character but NUL.
+pub(crate) fn storable(text: &str) -> String {
+    text.replace('\0', "\\u0000")
+}

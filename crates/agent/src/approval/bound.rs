@@ -1,0 +1,100 @@
+//! The hash that binds a decision to one exact action.
+
+use std::path::Path;
+
+use mainstay_journal::{CallId, SessionId};
+use mainstay_tools::Action;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::policy::{Judged, Need};
+
+/// Binds to everything that a person was asked about: another tool, other arguments, another place or
+/// call, or another judgement of the policy give another hash.
+pub(crate) fn bound(
+    (session, call): (SessionId, CallId),
+    (tool, arguments): (&str, &Value),
+    workspace: &Path,
+    (action, judged): (&Action, &Judged),
+) -> String {
+    let mut hasher = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    };
+    add(session.as_str().as_bytes());
+    add(call.as_str().as_bytes());
+    add(tool.as_bytes());
+    add(arguments.to_string().as_bytes());
+    add(workspace.as_os_str().as_encoded_bytes());
+    add(format!("{action:?}").as_bytes());
+    add(judged.class.as_str().as_bytes());
+    // Where a path leads may change without a change of its name.
+    for need in judged.needs.iter().flatten() {
+        match need {
+            Need::Command(_) => {}
+            Need::Directory(path) => add(path.as_os_str().as_encoded_bytes()),
+            Need::Host(host) => add(host.as_bytes()),
+        }
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::policy::Policy;
+
+    #[test]
+    fn another_tool_argument_place_or_call_is_another_action() {
+        let (session, call) = (SessionId::new(), CallId::new());
+        let run = |line: &str| Action::Execute(line.to_owned());
+        let hash = |place, (tool, arguments): (&str, Value), workspace: &str, action: &Action| {
+            let workspace = Path::new(workspace);
+            let judged = Policy::default().judge(action, workspace);
+            bound(place, (tool, &arguments), workspace, (action, &judged))
+        };
+        let of = |command: &str| json!({ "command": command });
+        let first = hash((session, call), ("shell", of("make")), "/work", &run("make"));
+        assert_eq!(
+            first,
+            hash((session, call), ("shell", of("make")), "/work", &run("make")),
+            "the same is the same"
+        );
+        let others = [
+            first,
+            hash((session, call), ("shell", of("make x")), "/work", &run("make x")),
+            hash((session, call), ("process", of("make")), "/work", &run("make")),
+            hash((session, call), ("shell", of("make")), "/other", &run("make")),
+            hash((session, CallId::new()), ("shell", of("make")), "/work", &run("make")),
+            hash((SessionId::new(), call), ("shell", of("make")), "/work", &run("make")),
+        ];
+        let distinct: HashSet<&String> = others.iter().collect();
+        assert_eq!(distinct.len(), others.len());
+    }
+
+    #[test]
+    fn a_path_that_leads_elsewhere_is_another_action() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = directory.path().join("work");
+        for name in ["work", "one", "two"] {
+            std::fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let link = workspace.join("link");
+        let place = (SessionId::new(), CallId::new());
+        let action = Action::Write("link/file".into());
+        let hash = || {
+            let judged = Policy::default().judge(&action, &workspace);
+            bound(place, ("write_file", &json!({})), &workspace, (&action, &judged))
+        };
+        std::os::unix::fs::symlink("../one", &link).unwrap();
+        let before = hash();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("../two", &link).unwrap();
+        assert_ne!(before, hash());
+    }
+}

@@ -1,0 +1,284 @@
+//! What a command line would do, told from its words alone.
+//!
+//! [`judge`] reads a line as a shell would and names, stage by stage, the worst that it may do. It
+//! knows nothing of the machine: a verb that it does not know runs code that nobody knows. It is the
+//! finer of two sieves; what a command can really reach is settled by the sandbox.
+
+mod arguments;
+mod builtins;
+mod compounds;
+mod files;
+mod git;
+mod interpreters;
+mod parse;
+mod reach;
+mod redirects;
+mod syntax;
+mod variables;
+mod verbs;
+mod walk;
+mod words;
+mod wrappers;
+
+use std::path::Path;
+
+use parse::Dialect;
+use serde::{Deserialize, Serialize};
+
+/// What a stage of a command line does. Later ones are worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Only looks at things.
+    Read,
+    /// Changes files of the workspace, and nothing else.
+    WriteInside,
+    /// Changes files elsewhere, or files that are not named.
+    WriteOutside,
+    /// Reaches places on the network.
+    Network,
+    /// Runs code that nobody can know from the line: builds, interpreters, unknown programs.
+    Execute,
+    /// Destroys what cannot be put back: disks, whole trees, published history, others' processes.
+    Destructive,
+    /// Wants to become another user.
+    Privilege,
+    /// Calls Mainstay itself. The agent must not decide about itself.
+    Control,
+}
+
+impl Class {
+    /// All of them, the most harmless first.
+    pub const ALL: [Self; 8] = [
+        Self::Read,
+        Self::WriteInside,
+        Self::WriteOutside,
+        Self::Network,
+        Self::Execute,
+        Self::Destructive,
+        Self::Privilege,
+        Self::Control,
+    ];
+
+    /// What a command of this class does, in words that follow "this command".
+    pub fn spoken(self) -> &'static str {
+        match self {
+            Self::Read => "only looks",
+            Self::WriteInside => "changes files in the workspace",
+            Self::WriteOutside => "changes files outside the workspace",
+            Self::Network => "reaches the network",
+            Self::Execute => "runs code",
+            Self::Destructive => "may destroy what cannot be put back",
+            Self::Privilege => "runs as another user",
+            Self::Control => "controls Mainstay itself",
+        }
+    }
+}
+
+/// A set of classes; never empty, because everything reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Classes(u8);
+
+impl Classes {
+    /// Only looking.
+    pub const READ: Self = Self(1);
+
+    /// With one more.
+    #[must_use]
+    pub fn with(self, class: Class) -> Self {
+        Self(self.0 | 1 << class as u8)
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether this one is among them.
+    pub fn has(self, class: Class) -> bool {
+        self.0 & 1 << class as u8 != 0
+    }
+
+    /// Whether every one of these is among the others.
+    pub fn within(self, others: Self) -> bool {
+        self.0 & !others.0 == 0
+    }
+
+    /// The worst of them.
+    pub fn worst(self) -> Class {
+        self.iter().last().unwrap_or(Class::Read)
+    }
+
+    /// Each of them, the most harmless first.
+    pub fn iter(self) -> impl Iterator<Item = Class> {
+        Class::ALL.into_iter().filter(move |class| self.has(*class))
+    }
+}
+
+impl From<Class> for Classes {
+    fn from(class: Class) -> Self {
+        Self::READ.with(class)
+    }
+}
+
+/// One command of a line: a stage of a pipeline, of a list, of a substitution or of a payload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    /// Its words, for a person.
+    pub text: String,
+    /// All that it may do.
+    pub classes: Classes,
+    /// What "always" may remember of it; nothing where it must be asked about each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix>,
+}
+
+/// What "always" remembers: the first words of a command and what it was seen to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Prefix {
+    /// The words, such as `cargo test`. None has a blank in it.
+    pub words: Vec<String>,
+    /// What a stage with these words did when a person said yes to it.
+    pub classes: Classes,
+}
+
+impl Prefix {
+    /// Whether a person who said "always" to this said it to that stage too.
+    pub fn covers(&self, stage: &Stage) -> bool {
+        stage.prefix.as_ref().is_some_and(|other| other.words == self.words)
+            && stage.classes.within(self.classes)
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.words.join(" "))
+    }
+}
+
+/// What a whole line would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// Every command in it, wherever it stands. Never empty.
+    pub stages: Vec<Stage>,
+    /// Why the line could not be read, where it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unclear: Option<&'static str>,
+}
+
+impl Judged {
+    /// All that the line may do.
+    pub fn classes(&self) -> Classes {
+        self.stages.iter().fold(Classes::READ, |classes, stage| classes.and(stage.classes))
+    }
+
+    /// The worst that it may do.
+    pub fn class(&self) -> Class {
+        self.classes().worst()
+    }
+
+    /// What "always" would remember: a prefix for every stage that does more than look. Nothing where
+    /// one of them must be asked about each time.
+    pub fn prefixes(&self) -> Option<Vec<Prefix>> {
+        let mut prefixes: Vec<Prefix> = Vec::new();
+        for stage in &self.stages {
+            if stage.classes == Classes::READ {
+                continue;
+            }
+            let prefix = stage.prefix.clone()?;
+            if !prefixes.contains(&prefix) {
+                prefixes.push(prefix);
+            }
+        }
+        Some(prefixes)
+    }
+}
+
+/// A longer line is not read.
+const LONGEST: usize = 64 * 1024;
+
+/// Says what a line would do when a shell runs it in the workspace. It takes a bounded time and a
+/// bounded depth of the stack, whatever the line is.
+pub fn judge(line: &str, workspace: &Path) -> Judged {
+    if line.len() > LONGEST {
+        return unclear(line, "it is too long");
+    }
+    if line.chars().any(is_deceiving) {
+        return unclear(line, "there are characters in it that nobody sees");
+    }
+    let (mut stages, unclear) = walk::walk(line, workspace, Dialect::Bash);
+    // `sh` is not `bash` everywhere. Where the two differ, the line is judged as each reads it.
+    let differs = ["$'", "$\"", "&>", "[[", "((", "{"].iter().any(|sign| line.contains(sign));
+    if differs {
+        let (others, _) = walk::walk(line, workspace, Dialect::Posix);
+        for other in others {
+            if !stages.contains(&other) && other.classes != Classes::READ {
+                stages.push(other);
+            }
+        }
+    }
+    if stages.is_empty() {
+        stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
+    }
+    Judged { stages, unclear }
+}
+
+/// Whether a character shows nothing, or changes how others are shown.
+fn is_deceiving(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => {
+            true
+        }
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// What words that cannot be judged may do.
+fn feared(text: &str) -> Classes {
+    let classes = Classes::from(Class::WriteOutside)
+        .with(Class::Network)
+        .with(Class::Execute)
+        .with(Class::Destructive);
+    classes.and(verbs::mentioned(text))
+}
+
+/// A line that cannot be read may do all that its words let one fear.
+fn unclear(line: &str, why: &'static str) -> Judged {
+    let text = line.chars().take(300).collect();
+    let stage = Stage { text, classes: feared(line), prefix: None };
+    Judged { stages: vec![stage], unclear: Some(why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(words: &[&str], class: Class) -> Stage {
+        let classes = Classes::from(class);
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Stage { text: String::new(), classes, prefix: Some(Prefix { words, classes }) }
+    }
+
+    #[test]
+    fn a_prefix_covers_the_same_words_doing_no_more_than_was_seen() {
+        let remembered = stage(&["git", "fetch"], Class::Network).prefix.unwrap();
+        assert!(remembered.covers(&stage(&["git", "fetch"], Class::Network)));
+        assert!(remembered.covers(&stage(&["git", "fetch"], Class::Read)));
+        assert!(!remembered.covers(&stage(&["git", "fetch"], Class::Execute)));
+        assert!(!remembered.covers(&stage(&["git", "push"], Class::Network)));
+        let never = Stage { prefix: None, ..stage(&["git", "fetch"], Class::Network) };
+        assert!(!remembered.covers(&never));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_feared_and_not_remembered() {
+        let judged = unclear("ls", "it is too long");
+        assert_eq!(judged.class(), Class::Destructive);
+        assert_eq!(judged.prefixes(), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Variables that change what commands do.
+
+use super::{Class, Classes};
+
+/// Names whose value changes what later commands are, load or run. One that ends in `*` stands for
+/// all names that begin so.
+const COMMANDING: [&str; 46] = [
+    "PATH",
+    "IFS",
+    "ENV",
+    "HOME",
+    "SHELL",
+    "PS4",
+    "PS1",
+    "PROMPT_COMMAND",
+    "CDPATH",
+    "SHELLOPTS",
+    "BASH*",
+    "LD_*",
+    "DYLD_*",
+    "GIT_*",
+    "SSH_*",
+    "MAINSTAY*",
+    "PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
+    "LESS*",
+    "PYTHON*",
+    "PERL*",
+    "RUBY*",
+    "NODE_*",
+    "NPM_*",
+    "JAVA_*",
+    "_JAVA*",
+    "JDK_*",
+    "RUSTC*",
+    "RUSTFLAGS",
+    "CARGO*",
+    "CC",
+    "CXX",
+    "MAKE*",
+    "GREP_*",
+    "TAR_*",
+    "RIPGREP_*",
+    "XDG_*",
+    "ZDOTDIR",
+    "FPATH",
+    "DOCKER_*",
+    "GCONV_PATH",
+    "TMPDIR",
+    "OPENSSL_*",
+];
+
+/// Names that change nothing but how something looks or how much is said.
+const HARMLESS: [&str; 22] = [
+    "LC_*",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "CLICOLOR*",
+    "FORCE_COLOR",
+    "CI",
+    "DEBUG",
+    "VERBOSE",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "RUST_LIB_BACKTRACE",
+    "NODE_ENV",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "CARGO_TERM_COLOR",
+    "DEBIAN_FRONTEND",
+    "GIT_TERMINAL_PROMPT",
+];
+
+/// Programs that show text. Naming one that shows it plainly is harmless.
+const PAGERS: [&str; 4] = ["PAGER", "GIT_PAGER", "MANPAGER", "GH_PAGER"];
+
+fn among(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *known,
+    })
+}
+
+fn is_harmless(name: &str, value: Option<&str>) -> bool {
+    among(name, &HARMLESS) || PAGERS.contains(&name) && matches!(value, Some("" | "cat"))
+}
+
+/// What it does to give a variable a value that the shell keeps.
+pub(super) fn assigned(name: &str, value: Option<&str>) -> Classes {
+    if is_harmless(name, value) || !among(name, &COMMANDING) {
+        return Classes::READ;
+    }
+    Class::Execute.into()
+}
+
+/// What it does to give a variable a value that commands get to see.
+pub(super) fn exported(name: &str, value: Option<&str>) -> Classes {
+    match is_harmless(name, value) {
+        true => Classes::READ,
+        false => Class::Execute.into(),
+    }
+}

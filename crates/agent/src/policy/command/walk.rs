@@ -1,0 +1,556 @@
+//! The walk through a parsed line: which command runs where, fed by what, writing to what.
+
+use std::path::{Path, PathBuf};
+
+use super::parse::{Dialect, Parser, Shared, Unreadable};
+use super::syntax::{
+    Command, Compound, Joint, Kind, List, Part, Redirect, Script, Simple, Way, Word,
+};
+use super::{Class, Classes, Prefix, Stage, variables, verbs};
+use crate::policy::place::{Place, locate};
+
+/// How much of a line is looked at, payloads and second readings included.
+const FUEL: usize = 400_000;
+/// How many stages a line may have; one with more is not read on.
+const STAGES: usize = 1000;
+/// So many directories are kept in mind; beyond that they are not known.
+const DIRECTORIES: usize = 8;
+/// How deep payloads, and verbs that run verbs, may nest.
+const NESTED: u32 = 30;
+/// How much of a stage's text is kept.
+const SHOWN: usize = 300;
+
+/// What a verb was found to do.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    pub(super) classes: Classes,
+    /// The words that "always" may remember.
+    pub(super) remembered: Option<Vec<String>>,
+}
+
+impl From<Class> for Finding {
+    fn from(class: Class) -> Self {
+        Self { classes: class.into(), remembered: None }
+    }
+}
+
+impl From<Classes> for Finding {
+    fn from(classes: Classes) -> Self {
+        Self { classes, remembered: None }
+    }
+}
+
+impl Finding {
+    pub(super) fn and(mut self, classes: impl Into<Classes>) -> Self {
+        self.classes = self.classes.and(classes.into());
+        self
+    }
+
+    pub(super) fn forgotten(mut self) -> Self {
+        self.remembered = None;
+        self
+    }
+
+    pub(super) fn remembered<const COUNT: usize>(mut self, words: [&str; COUNT]) -> Self {
+        self.remembered = Some(words.into_iter().map(str::to_owned).collect());
+        self
+    }
+}
+
+/// What a command reads as its input.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// What the line itself gets: nothing.
+    Nothing,
+    /// What another command writes.
+    Unseen,
+    /// What a file holds.
+    File,
+    /// These words.
+    Words(Word),
+}
+
+/// The directories in which a command may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Directories {
+    /// Relative to the workspace, or absolute.
+    known: Vec<PathBuf>,
+    others: bool,
+}
+
+impl Directories {
+    fn join(&mut self, other: &Self) {
+        self.others |= other.others;
+        for place in &other.known {
+            if !self.known.contains(place) {
+                self.known.push(place.clone());
+            }
+        }
+        if self.known.len() > DIRECTORIES {
+            self.others = true;
+            self.known.truncate(DIRECTORIES);
+        }
+    }
+}
+
+pub(super) struct Walk<'a> {
+    workspace: &'a Path,
+    dialect: Dialect,
+    shared: Shared,
+    stages: Vec<Stage>,
+    unclear: Option<Unreadable>,
+    depth: u32,
+    here: Directories,
+    /// All that were ever gone to: a substitution runs in one of them.
+    ever: Directories,
+    /// How many loops and functions are around.
+    repeated: u32,
+    moved_while_repeated: bool,
+    functions: Vec<String>,
+}
+
+/// Walks through a line as one kind of shell reads it.
+pub(super) fn walk(
+    line: &str,
+    workspace: &Path,
+    dialect: Dialect,
+) -> (Vec<Stage>, Option<Unreadable>) {
+    let mut walk = Walk::new(workspace, dialect, false);
+    walk.line(line);
+    if walk.moved_while_repeated {
+        // What comes first in a loop may run where its end went.
+        walk = Walk::new(workspace, dialect, true);
+        walk.line(line);
+    }
+    (walk.stages, walk.unclear)
+}
+
+impl<'a> Walk<'a> {
+    fn new(workspace: &'a Path, dialect: Dialect, others: bool) -> Self {
+        let here = Directories { known: vec![PathBuf::new()], others };
+        Self {
+            workspace,
+            dialect,
+            shared: Shared { fuel: FUEL, ..Shared::default() },
+            stages: Vec::new(),
+            unclear: None,
+            depth: 0,
+            ever: here.clone(),
+            here,
+            repeated: 0,
+            moved_while_repeated: false,
+            functions: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text(line);
+        while let Some(script) = self.shared.substitutions.pop() {
+            self.here = self.ever.clone();
+            self.script(&script);
+        }
+        // Such text is run where a shell calculates with it or expands it as a prompt.
+        let hidden = |word: &Word| {
+            word.parts.iter().any(|part| match part {
+                Part::Quoted(text) => text.contains("$(") || text.contains('`'),
+                _ => false,
+            })
+        };
+        if self.shared.runs_values && self.shared.values.iter().any(|(_, value)| hidden(value)) {
+            self.feared(line, "a value in it may be run");
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let parser = Parser::new(text, self.dialect, self.depth, &mut self.shared);
+        let (script, error) = parser.all();
+        self.script(&script);
+        if let Some(error) = error {
+            self.feared(text, error);
+        }
+    }
+
+    /// Judges a text that a command of the line hands to a shell.
+    pub(super) fn payload(&mut self, text: &Word) {
+        let text = match text.literal() {
+            Some(text) => text,
+            // A variable that got plain words only.
+            None => match text.variable().map(|name| self.values_of(name)) {
+                Some(values) if !values.is_empty() => {
+                    for value in values {
+                        self.payload(&value);
+                    }
+                    return;
+                }
+                _ => return self.feared("", "it runs words that are not in it"),
+            },
+        };
+        if self.depth >= NESTED {
+            return self.feared(&text, "it is nested too deep");
+        }
+        self.depth += 1;
+        self.text(&text);
+        self.depth -= 1;
+    }
+
+    fn feared(&mut self, text: &str, why: Unreadable) {
+        self.unclear.get_or_insert(why);
+        let classes = super::feared(text);
+        self.push(Stage { text: shown(text), classes, prefix: None });
+    }
+
+    fn push(&mut self, stage: Stage) {
+        if self.stages.len() < STAGES {
+            self.stages.push(stage);
+        } else if self.unclear.is_none() {
+            self.unclear = Some("it has too many parts");
+            let classes = super::feared("");
+            self.stages.push(Stage { text: String::new(), classes, prefix: None });
+        } else if let Some(last) = self.stages.last_mut() {
+            // The rest is told in the last one.
+            last.classes = last.classes.and(stage.classes);
+            last.prefix = None;
+        }
+    }
+
+    fn script(&mut self, script: &Script) {
+        for list in script {
+            self.list(list);
+        }
+    }
+
+    fn list(&mut self, list: &List) {
+        let before = self.here.clone();
+        let mut failed = false;
+        for (joint, pipeline) in &list.parts {
+            if *joint == Joint::Or {
+                self.here.join(&before);
+            }
+            // A shell that does not know `[[` finds no such program, and skips what hangs on it.
+            failed = match joint {
+                Joint::First => self.dialect == Dialect::Posix && is_unknown_test(pipeline),
+                Joint::And => failed,
+                Joint::Or => false,
+            };
+            if failed && *joint == Joint::And {
+                continue;
+            }
+            self.pipeline(pipeline);
+        }
+        // What changed the directory may have failed.
+        self.here.join(&before);
+    }
+
+    fn pipeline(&mut self, commands: &[Command]) {
+        let mut input = Input::Nothing;
+        for command in commands {
+            let output = match command {
+                Command::Simple(simple) => verbs::output(simple, &self.shared.documents),
+                _ => None,
+            };
+            self.command(command, input);
+            input = output.map_or(Input::Unseen, Input::Words);
+        }
+    }
+
+    fn command(&mut self, command: &Command, input: Input) {
+        self.depth += 1;
+        self.command_here(command, input);
+        self.depth -= 1;
+    }
+
+    fn command_here(&mut self, command: &Command, input: Input) {
+        match command {
+            Command::Simple(simple) => self.simple(simple, input),
+            Command::Compound(compound) => self.compound(compound),
+            Command::Function { name, body } => {
+                let before = self.here.clone();
+                self.functions.push(name.clone());
+                self.repeated += 1;
+                self.command(body, Input::Unseen);
+                self.repeated -= 1;
+                self.functions.pop();
+                self.here.join(&before);
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound) {
+        let before = self.here.clone();
+        let mut classes = self.redirects(&compound.redirects);
+        if let Some(name) = &compound.variable {
+            classes = classes.and(variables::assigned(name, None));
+        }
+        if compound.kind == Kind::Test && compound.words.iter().any(|word| self.hides_code(word)) {
+            classes = classes.with(Class::Execute).with(Class::Destructive);
+        }
+        if classes != Classes::READ {
+            self.push(Stage { text: "a redirection".to_owned(), classes, prefix: None });
+        }
+        let is_loop = compound.kind == Kind::Loop;
+        self.repeated += u32::from(is_loop);
+        for body in &compound.bodies {
+            self.script(body);
+            if compound.kind == Kind::Branch {
+                self.here.join(&before);
+            }
+        }
+        self.repeated -= u32::from(is_loop);
+        if compound.kind == Kind::Subshell {
+            self.here = before;
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, input: Input) {
+        let mut classes = self.redirects(&simple.redirects);
+        let alone = simple.words.is_empty();
+        let mut known_variables = true;
+        for assignment in &simple.assignments {
+            let value = assignment.value.literal();
+            let found = match alone {
+                true => variables::assigned(&assignment.name, value.as_deref()),
+                false => variables::exported(&assignment.name, value.as_deref()),
+            };
+            known_variables &= found == Classes::READ;
+            classes = classes.and(found);
+        }
+        let redirected = classes.has(Class::WriteOutside)
+            || classes.has(Class::Network)
+            || classes.has(Class::Destructive);
+        let input = self.input(&simple.redirects, input);
+        let finding = match alone {
+            true => Finding::from(Class::Read),
+            false => self.verb(&simple.words, &input),
+        };
+        let classes = classes.and(finding.classes);
+        let words = finding.remembered.filter(|_| {
+            known_variables
+                && !redirected
+                && classes.worst() <= Class::Execute
+                && !classes.has(Class::WriteOutside)
+        });
+        let prefix = words.map(|words| Prefix { words, classes });
+        self.push(Stage { text: shown(&simple.text), classes, prefix });
+    }
+
+    /// What a verb with these arguments does.
+    pub(super) fn verb(&mut self, words: &[Word], input: &Input) -> Finding {
+        if self.depth >= NESTED {
+            return super::feared("").into();
+        }
+        self.depth += 1;
+        let finding = self.verb_here(words, input);
+        self.depth -= 1;
+        finding
+    }
+
+    fn verb_here(&mut self, words: &[Word], input: &Input) -> Finding {
+        let Some((verb, arguments)) = words.split_first() else { return Class::Read.into() };
+        if let Some(name) = verb.literal() {
+            let finding = verbs::judge(self, &name, arguments, input);
+            if self.functions.contains(&name) {
+                // It calls itself, without an end that could be seen.
+                return finding.forgotten().and(Class::Execute).and(Class::Destructive);
+            }
+            return finding;
+        }
+        let code = Finding::from(Class::Execute);
+        let Some(name) = verb.variable() else { return code.and(Class::Destructive) };
+        if name.chars().all(|next| !next.is_ascii_alphabetic() && next != '_') {
+            // The words of a function's or a script's caller.
+            return code.and(Class::Destructive);
+        }
+        let mut classes = code.classes;
+        // Where words part at other signs, nobody sees where.
+        if !self.values_of("IFS").is_empty() {
+            classes = classes.with(Class::Destructive);
+        }
+        for value in self.values_of(name) {
+            match value.literal() {
+                Some(text) => {
+                    let split = text.split_whitespace().map(Word::of);
+                    let words: Vec<Word> = split.chain(arguments.iter().cloned()).collect();
+                    classes = classes.and(self.verb(&words, input).classes);
+                }
+                None => classes = classes.with(Class::Destructive),
+            }
+        }
+        classes.into()
+    }
+
+    /// What a variable was seen to get, anywhere in the line.
+    fn values_of(&self, name: &str) -> Vec<Word> {
+        let values = self.shared.values.iter().filter(|(other, _)| other == name);
+        values.map(|(_, value)| value.clone()).take(8).collect()
+    }
+
+    /// Whether a variable holds nothing but the number of what the line itself started.
+    pub(super) fn is_own_process(&self, name: &str) -> bool {
+        let values = self.values_of(name);
+        !values.is_empty() && values.iter().all(|value| value.variable() == Some("!"))
+    }
+
+    /// Notes what a verb gives to a variable.
+    pub(super) fn assign(&mut self, name: &str, value: Word) {
+        self.shared.values.push((name.to_owned(), value));
+    }
+
+    /// Whether a word holds, quoted, what would run if it were expanded once more.
+    pub(super) fn hides_code(&self, word: &Word) -> bool {
+        word.parts.iter().any(|part| match part {
+            Part::Quoted(text) => text.contains("$(") || text.contains('`'),
+            _ => false,
+        })
+    }
+
+    fn input(&self, redirects: &[Redirect], piped: Input) -> Input {
+        let mut input = piped;
+        for redirect in redirects {
+            match redirect.way {
+                Way::In => input = Input::File,
+                Way::Descriptor => input = Input::Unseen,
+                Way::Words => input = Input::Words(redirect.target.clone()),
+                Way::Document(place) => {
+                    let text = self.shared.documents.get(place).cloned();
+                    input = text.map_or(Input::Unseen, Input::Words);
+                }
+                Way::Out => {}
+            }
+        }
+        input
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect]) -> Classes {
+        let mut classes = Classes::READ;
+        for redirect in redirects {
+            let reaches = ["/dev/tcp/", "/dev/udp/"]
+                .iter()
+                .any(|place| redirect.target.head().starts_with(place));
+            if reaches {
+                classes = classes.with(Class::Network);
+            } else if redirect.way == Way::Out {
+                classes = classes.and(self.writes(&redirect.target));
+            }
+        }
+        classes
+    }
+
+    /// Goes to another directory.
+    pub(super) fn go(&mut self, target: Option<&Word>) {
+        self.moved_while_repeated |= self.repeated > 0;
+        let there = match target.and_then(|target| self.plain_path(target)) {
+            Some(path) => {
+                let known = self.here.known.iter().map(|here| here.join(&path)).collect();
+                Directories { known, others: self.here.others && path.is_relative() }
+            }
+            None => Directories { known: Vec::new(), others: true },
+        };
+        self.here = there;
+        self.ever.join(&self.here);
+    }
+
+    /// A path that is known, as it is written.
+    fn plain_path(&self, word: &Word) -> Option<PathBuf> {
+        let mut text = String::new();
+        for part in &word.parts {
+            match part {
+                Part::Quoted(piece) | Part::Bare(piece) => text.push_str(piece),
+                Part::Variable { name, .. } => match self.values_of(name).as_slice() {
+                    [] if name == "PWD" => text.push('.'),
+                    [value] => text.push_str(&value.literal()?),
+                    _ => return None,
+                },
+                Part::Pattern(_) | Part::Unknown { .. } => return None,
+            }
+        }
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    }
+
+    /// Where a word leads when it is a path.
+    pub(super) fn place(&self, word: &Word) -> Place {
+        if let Some(path) = self.plain_path(word) {
+            return self.place_of(&path);
+        }
+        // A wildcard stays below the directory before it.
+        let head = word.head();
+        let patterns = word.parts.iter().skip_while(|part| !matches!(part, Part::Pattern(_)));
+        let plain = patterns.clone().all(|part| match part {
+            Part::Pattern(text) => matches!(text.as_str(), "*" | "?" | "["),
+            Part::Quoted(text) | Part::Bare(text) => !text.contains(".."),
+            Part::Variable { .. } | Part::Unknown { .. } => false,
+        });
+        let known = word.parts.iter().take_while(|part| !matches!(part, Part::Pattern(_)));
+        let known = known.into_iter().all(|part| matches!(part, Part::Quoted(_) | Part::Bare(_)));
+        if !plain || !known {
+            return Place::Outside;
+        }
+        let directory = head.rfind('/').map_or("", |end| &head[..=end]);
+        match self.place_of(Path::new(directory)) {
+            // All that is there.
+            Place::Root if directory.len() == head.len() => Place::Root,
+            Place::Root => Place::Inside,
+            place => place,
+        }
+    }
+
+    fn place_of(&self, path: &Path) -> Place {
+        if path.is_absolute() {
+            return locate(path, self.workspace);
+        }
+        if self.here.others {
+            return Place::Outside;
+        }
+        let places = self.here.known.iter().map(|here| locate(&here.join(path), self.workspace));
+        places.reduce(worse).unwrap_or(Place::Outside)
+    }
+
+    /// What writing to a path does.
+    pub(super) fn writes(&self, word: &Word) -> Classes {
+        let head = word.head();
+        if let Some(device) = head.strip_prefix("/dev/") {
+            const HARMLESS: [&str; 6] = ["null", "stdout", "stderr", "tty", "full", "zero"];
+            let harmless = word.literal().is_some()
+                && (HARMLESS.contains(&device) || device.starts_with("fd/"))
+                && !device.contains("..");
+            return match harmless {
+                true => Classes::READ,
+                false if device.starts_with("shm/") => Class::WriteOutside.into(),
+                false => Class::Destructive.into(),
+            };
+        }
+        if head.starts_with("/proc/") || head.starts_with("/sys/") {
+            return Class::Destructive.into();
+        }
+        match self.place(word) {
+            Place::Inside | Place::Temporary | Place::Root => Class::WriteInside.into(),
+            // Its hooks and settings name programs that are run later.
+            Place::Git => Class::Execute.into(),
+            Place::Outside => Class::WriteOutside.into(),
+        }
+    }
+}
+
+/// The more dangerous of two places to write to.
+fn worse(one: Place, other: Place) -> Place {
+    let rank = |place| match place {
+        Place::Inside => 0,
+        Place::Temporary => 1,
+        Place::Root => 2,
+        Place::Git => 3,
+        Place::Outside => 4,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}
+
+fn is_unknown_test(pipeline: &[Command]) -> bool {
+    match pipeline {
+        [Command::Simple(simple)] => {
+            simple.words.first().and_then(Word::literal).as_deref() == Some("[[")
+        }
+        _ => false,
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}

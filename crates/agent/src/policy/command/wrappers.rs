@@ -1,0 +1,311 @@
+//! Verbs that run other verbs: what they run is judged.
+
+use super::arguments::{Arguments, Valued};
+use super::syntax::{Part, Word};
+use super::verbs::is_plain;
+use super::walk::{Finding, Input, Walk};
+use super::{Class, Classes, variables, verbs};
+
+/// Verbs that run the rest of their words, and which of their options take a value.
+const PLAIN: [(&str, Valued, usize); 20] = [
+    ("nohup", ("", &[]), 0),
+    ("setsid", ("", &[]), 0),
+    ("nice", ("n", &["adjustment"]), 0),
+    ("ionice", ("cnpP", &["class", "classdata"]), 0),
+    ("chrt", ("pTPD", &[]), 1),
+    ("taskset", ("", &[]), 1),
+    ("stdbuf", ("ioe", &["input", "output", "error"]), 0),
+    ("timeout", ("ks", &["kill-after", "signal"]), 1),
+    ("gtimeout", ("ks", &["kill-after", "signal"]), 1),
+    ("time", ("fo", &["format", "output"]), 0),
+    ("builtin", ("", &[]), 0),
+    ("coproc", ("", &[]), 0),
+    ("unbuffer", ("", &[]), 0),
+    ("catchsegv", ("", &[]), 0),
+    ("caffeinate", ("tw", &[]), 0),
+    ("chronic", ("", &[]), 0),
+    ("busybox", ("", &[]), 0),
+    ("toybox", ("", &[]), 0),
+    ("not", ("", &[]), 0),
+    ("noglob", ("", &[]), 0),
+];
+
+/// Verbs that run others in ways of their own: what they are given is feared as a whole.
+const ODD: [&str; 24] = [
+    "watch",
+    "strace",
+    "ltrace",
+    "gdb",
+    "lldb",
+    "script",
+    "flock",
+    "parallel",
+    "entr",
+    "at",
+    "batch",
+    "systemd-run",
+    "proot",
+    "fakeroot",
+    "firejail",
+    "bwrap",
+    "perf",
+    "valgrind",
+    "rlwrap",
+    "expect",
+    "tmux",
+    "screen",
+    "start-stop-daemon",
+    "dbus-run-session",
+];
+
+const PRIVILEGED: [&str; 9] =
+    ["sudo", "su", "doas", "pkexec", "runuser", "sudoedit", "gosu", "su-exec", "run0"];
+
+/// Whether a verb makes another user of whoever runs it.
+pub(super) fn is_privileged(verb: &str) -> bool {
+    PRIVILEGED.contains(&verb)
+}
+
+/// Whether a verb runs what it is given.
+pub(super) fn is_one(verb: &str) -> bool {
+    matches!(verb, "env" | "xargs" | "command" | "exec")
+        || is_privileged(verb)
+        || ODD.contains(&verb)
+        || PLAIN.iter().any(|(name, ..)| *name == verb)
+}
+
+/// Judges a verb that runs others; nothing where it is none.
+pub(super) fn judge(
+    walk: &mut Walk<'_>,
+    verb: &str,
+    words: &[Word],
+    input: &Input,
+) -> Option<Finding> {
+    let arguments = Arguments::of(words);
+    if let Some((name, valued, skipped)) = PLAIN.iter().find(|(name, ..)| *name == verb) {
+        let output = match *name {
+            "time" => arguments.values(Some('o'), &["output"]),
+            _ => Vec::new(),
+        };
+        let mut finding = match arguments.first_plain(*valued) {
+            Some(first) => match words.get(first + skipped..) {
+                Some(rest) if options_are_plain(&words[..first]) => walk.verb(rest, input),
+                _ => feared(words),
+            },
+            None if options_are_plain(words) => Class::Read.into(),
+            None => feared(words),
+        };
+        for path in &output {
+            finding = finding.and(walk.writes(path));
+        }
+        return Some(finding);
+    }
+    Some(match verb {
+        "env" => env(walk, words, input),
+        "xargs" => xargs(walk, words),
+        "command" => match arguments.first_plain(("", &[])) {
+            Some(0) => walk.verb(words, input),
+            _ if arguments.may_have("vV", &[]) && !arguments.may_hide_options() => {
+                Class::Read.into()
+            }
+            Some(first) => walk.verb(&words[first..], input),
+            None => Class::Read.into(),
+        },
+        "exec" => match arguments.first_plain(("a", &[])) {
+            Some(first) if first == 0 || options_are_plain(&words[..first]) => {
+                walk.verb(&words[first..], input).forgotten()
+            }
+            Some(_) => feared(words),
+            None => Class::Read.into(),
+        },
+        verb if is_privileged(verb) => {
+            let first = arguments.first_plain(("ugpCTRDhr", &["user", "group", "prompt", "chdir"]));
+            let inner = match first {
+                Some(first) if verb != "su" => walk.verb(&words[first..], input).classes,
+                _ => Classes::READ,
+            };
+            for payload in arguments.values(Some('c'), &["command"]) {
+                if verb == "su" || verb == "runuser" {
+                    walk.payload(&payload);
+                }
+            }
+            Finding::from(inner).and(Class::Privilege).and(Class::Execute)
+        }
+        "crontab" => match arguments.may_have("l", &[]) && !arguments.may_hide_options() {
+            true => Class::Read.into(),
+            false if arguments.may_have("r", &[]) => Class::Destructive.into(),
+            false => Finding::from(Class::Execute).and(Class::WriteOutside),
+        },
+        verb if ODD.contains(&verb) => {
+            for payload in arguments.values(Some('c'), &["command"]) {
+                walk.payload(&payload);
+            }
+            let mut finding = feared(words);
+            // What stands after the options and their values may be run: each place is tried.
+            for (place, word) in words.iter().enumerate().take(8) {
+                if word.literal().is_some_and(|text| text.starts_with(char::is_alphabetic)) {
+                    let inner = walk.verb(&words[place..], input).classes;
+                    finding = finding.and(inner);
+                    break;
+                }
+            }
+            finding
+        }
+        _ => return None,
+    })
+}
+
+/// Whether nothing among the options may turn out to be something else.
+fn options_are_plain(words: &[Word]) -> bool {
+    words.iter().all(|word| word.literal().is_some() || !word.may_split())
+}
+
+/// A verb that runs something which cannot be told apart from its options.
+fn feared(words: &[Word]) -> Finding {
+    let texts: Vec<String> = words.iter().map(|word| word.literal().unwrap_or_default()).collect();
+    Finding::from(verbs::mentioned(&texts.join(" "))).and(Class::Execute)
+}
+
+fn env(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+    let mut classes = Classes::READ;
+    let mut place = 0;
+    while let Some(word) = words.get(place) {
+        let head = word.head();
+        let Some(text) = word.literal().or_else(|| head.contains('=').then(|| head.clone())) else {
+            return feared(words).and(Class::Destructive);
+        };
+        if text == "-"
+            || text == "-i"
+            || text == "-0"
+            || text == "--"
+            || text.starts_with("--ignore-e")
+        {
+            place += 1;
+        } else if text == "-u" || text == "-C" || text == "--unset" || text == "--chdir" {
+            if text.contains(['C', 'c']) {
+                walk.go(words.get(place + 1));
+            }
+            place += 2;
+        } else if text.starts_with("-u") || text.starts_with("--unset=") {
+            place += 1;
+        } else if text.starts_with('-') {
+            // `-S` splits a text into words; others are not known.
+            let rest = words[place..].iter().map(|word| word.literal().unwrap_or_default());
+            let joined = rest.collect::<Vec<_>>().join(" ");
+            let split = joined.trim_start_matches("--split-string=").trim_start_matches("-S");
+            let all = words[place..].iter().all(|word| word.literal().is_some());
+            walk.payload(&if all { Word::of(split.trim()) } else { Word::anything() });
+            return feared(words);
+        } else if let Some((name, _)) = text.split_once('=') {
+            let value = word.literal().and(text.split_once('=').map(|(_, value)| value));
+            classes = classes.and(variables::exported(name, value));
+            place += 1;
+        } else {
+            break;
+        }
+    }
+    match words.get(place..) {
+        Some(rest) if !rest.is_empty() => {
+            let finding = walk.verb(rest, input);
+            match classes == Classes::READ {
+                true => finding,
+                false => finding.and(classes).forgotten(),
+            }
+        }
+        // Alone it shows the environment.
+        _ => Class::Read.into(),
+    }
+}
+
+fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
+    let valued: Valued = (
+        "aEdIiLnPsSR",
+        &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "replace"],
+    );
+    let arguments = Arguments::of(words);
+    let Some(first) = arguments.first_plain(valued) else {
+        // Without a verb it echoes.
+        return match options_are_plain(words) {
+            true => Class::Read.into(),
+            false => feared(words).and(Class::Destructive),
+        };
+    };
+    if !options_are_plain(&words[..first]) {
+        return feared(words).and(Class::Destructive);
+    }
+    let options = Arguments::of(&words[..first]);
+    let marks: Vec<String> = options
+        .values(Some('I'), &["replace"])
+        .iter()
+        .map(|mark| mark.literal().unwrap_or_default())
+        .chain(["{}".to_owned()])
+        .filter(|mark| !mark.is_empty())
+        .collect();
+    let mut inner: Vec<Word> = words[first..]
+        .iter()
+        .map(|word| match word.literal() {
+            Some(text) if marks.iter().any(|mark| text.contains(mark)) => replaced(&text, &marks),
+            _ => word.clone(),
+        })
+        .collect();
+    inner.push(Word::anything());
+    walk.verb(&inner, &Input::Nothing).forgotten()
+}
+
+/// A word in which a mark stands for something that is not known.
+fn replaced(text: &str, marks: &[String]) -> Word {
+    let mark = marks.iter().find_map(|mark| text.find(mark.as_str()));
+    let before = text[..mark.unwrap_or(0)].to_owned();
+    let mut parts = vec![Part::Unknown { quoted: true }];
+    if !before.is_empty() {
+        parts.insert(0, Part::Quoted(before));
+    }
+    Word { parts }
+}
+
+/// The words of `find -exec`, with what it finds below `start` for its braces.
+pub(super) fn with_found(words: &[Word], start: &Word, filtered: bool) -> Vec<Word> {
+    words
+        .iter()
+        .map(|word| match word.literal() {
+            Some(text) if text == "{}" => {
+                let mut found = start.clone();
+                if filtered {
+                    found.parts.push(Part::Quoted("/{}".to_owned()));
+                }
+                found
+            }
+            Some(text) if text.contains("{}") => Word::anything(),
+            _ => word.clone(),
+        })
+        .collect()
+}
+
+/// Whether a program of a project runs the rest of its words as a verb.
+pub(super) fn runs_others(verb: &str, words: &[Word]) -> bool {
+    let first = words.first().and_then(Word::literal).unwrap_or_default();
+    matches!(
+        (verb, first.as_str()),
+        ("poetry" | "uv" | "pipenv" | "pdm" | "hatch" | "rye" | "pixi" | "conda", "run")
+            | ("bundle" | "npm" | "pnpm" | "yarn" | "mise" | "direnv" | "asdf" | "opam", "exec")
+            | ("pnpm", "dlx")
+            | ("nix", "shell" | "develop")
+    )
+}
+
+/// Judges what a program of a project runs.
+pub(super) fn in_project(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Finding {
+    let code = Finding::from(Class::Execute);
+    let (Some(first), Some(rest)) = (words.first().and_then(Word::literal), words.get(1..)) else {
+        return code;
+    };
+    let Some(start) = Arguments::of(rest).first_plain(("", &[])) else { return code };
+    let inner = walk.verb(&rest[start..], &Input::Nothing);
+    let mut finding = code.and(inner.classes);
+    if let (0, Some(words)) = (start, inner.remembered)
+        && is_plain(&first)
+    {
+        finding.remembered = Some([verb.to_owned(), first].into_iter().chain(words).collect());
+    }
+    finding
+}

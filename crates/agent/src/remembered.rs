@@ -1,0 +1,45 @@
+//! The rules that hold in a session's workspace, looked up again only when they may have changed.
+
+use std::path::Path;
+
+use mainstay_store::{Listener, OwnerId, SLOW_POLL, Store};
+use tokio::time::{Duration, Instant};
+
+use crate::agent::blocking;
+use crate::policy::{Judged, Rule};
+use crate::{Result, approval};
+
+/// What people said "always" to, as far as it concerns one session.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    known: Vec<Rule>,
+    looked: Option<(Instant, Listener)>,
+}
+
+impl Rules {
+    /// Whether everything that an action needs was said "always" to. A wake-up tells of changes, so
+    /// that what is allowed by a rule costs no look at the store.
+    pub(crate) fn cover(
+        &mut self,
+        judged: &Judged,
+        store: &Store,
+        owner: OwnerId,
+        workspace: &Path,
+    ) -> Result<bool> {
+        let Some(needs) = judged.needs.as_ref().filter(|needs| !needs.is_empty()) else {
+            return Ok(false);
+        };
+        let current = self.looked.as_ref().is_some_and(|(at, listener)| {
+            at.elapsed() < SLOW_POLL && !listener.wait(Duration::ZERO)
+        });
+        if !current {
+            let listener = match self.looked.take() {
+                Some((_, listener)) => listener,
+                None => store.listen([approval::TOPIC])?,
+            };
+            self.known = blocking(|| store.read(|tx| approval::rules_of(tx, owner, workspace)))?;
+            self.looked = Some((Instant::now(), listener));
+        }
+        Ok(needs.iter().all(|need| self.known.iter().any(|rule| rule.covers(need))))
+    }
+}

@@ -1,0 +1,72 @@
+//! `mainstay answer`
+
+use std::io::Write as _;
+
+use clap::Args;
+use mainstay_agent::question::{self, Outcome, Standing};
+use mainstay_store::ProcessIdentity;
+use serde_json::json;
+
+use super::resume::{self, ResumeArgs};
+use crate::context::{Context, open_existing};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::redaction;
+use crate::{engine, person};
+
+/// Answer a question that the model asked
+#[derive(Args, Debug)]
+pub(crate) struct AnswerArgs {
+    /// The question (the start of its id is enough); see `mainstay approvals`
+    id: String,
+
+    /// The answer, or the number of a choice
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+
+    /// Go on with the turn at once
+    #[arg(long)]
+    resume: bool,
+}
+
+pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
+    person::only("mainstay answer")?;
+    if args.text.trim().is_empty() {
+        return Err(Error::usage("the answer is empty").hint("Write what to answer."));
+    }
+    let settings = context.settings()?;
+    let store = open_existing(&settings.store)?;
+    let owner = engine::existing_owner(&store, "question", &args.id)?;
+    let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
+    let text = redaction::shared().text(&args.text);
+    let came = store.write(|tx| {
+        let found = question::find(tx, owner, &args.id)?;
+        question::answer(tx, owner, found.question.id, &text, &by)
+    })?;
+    drop(store);
+    let asked = match came {
+        Outcome::Done(asked) => asked,
+        Outcome::TooLate(asked) => {
+            let question = &asked.question;
+            let message = format!("question {} cannot be answered: {}", question.id, asked.told());
+            return Err(Error::failed(message)
+                .hint(format!("Go on with the turn: `mainstay resume {}`", question.session)));
+        }
+    };
+    let session = asked.question.session;
+    let answer = match &asked.standing {
+        Standing::Answered { answer, .. } => answer.as_str(),
+        Standing::Open | Standing::Lapsed => args.text.as_str(),
+    };
+    if args.resume {
+        if !context.json() {
+            // With standard error gone there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "Answered: {answer}");
+        }
+        return resume::run(&ResumeArgs::of(session), context);
+    }
+    let next = settings.command(&format!("resume {session}"));
+    let data = json!({ "id": asked.question.id, "session": session, "answer": answer });
+    context.output.answer(&data, &format!("Answered: {answer}\nGo on with `{next}`.\n"))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,126 @@
+//! What waits, and what was decided.
+
+use std::fmt::Write as _;
+
+use mainstay_agent::Verdict;
+use mainstay_agent::approval::{self, Approval, Standing, Which};
+use mainstay_agent::question::{self, Asked};
+use serde_json::{Value, json};
+
+use crate::context::{Context, open_existing};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let store = open_existing(&settings.store)?;
+    let which = if all { Which::All } else { Which::Waiting };
+    let (requests, questions) = match engine::find_owner(&store)? {
+        None => Default::default(),
+        Some(owner) => store.read(|tx| -> mainstay_agent::Result<_> {
+            Ok((approval::list(tx, owner, which)?, question::list(tx, owner, which)?))
+        })?,
+    };
+    let mut text = String::new();
+    for approval in &requests {
+        write_request(&mut text, approval);
+    }
+    for asked in &questions {
+        write_question(&mut text, asked);
+    }
+    let waiting = requests.iter().any(|approval| approval.standing == Standing::Open);
+    let asking = questions.iter().any(|asked| asked.standing == question::Standing::Open);
+    let mut next = Vec::new();
+    if waiting {
+        next.push("`mainstay approve ID` or `mainstay deny ID`");
+    }
+    if asking {
+        next.push("`mainstay answer ID TEXT`");
+    }
+    if next.is_empty() {
+        text.push_str("Nothing waits for you.\n");
+    } else {
+        let line = format!("Decide: {}. Then `mainstay resume SESSION`.\n", next.join(", "));
+        text.push_str(&settings.completed(&line));
+    }
+    let data = json!({
+        "requests": requests.iter().map(data).collect::<Vec<_>>(),
+        "questions": questions.iter().map(question_data).collect::<Vec<_>>(),
+    });
+    context.output.answer(&data, &text)?;
+    Ok(Exit::Done)
+}
+
+fn write_request(text: &mut String, approval: &Approval) {
+    let request = &approval.request;
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "{}  {:<8}  {} wants {}",
+        request.id,
+        approval.standing.as_str(),
+        request.tool,
+        wording::line(&request.action)
+    );
+    let mut more = Vec::new();
+    more.extend(request.reason.as_deref().map(wording::line));
+    more.push(format!("session {}", request.session));
+    more.push(format!("in {}", approval.workspace));
+    match &approval.standing {
+        Standing::Open => {
+            more.push(format!("until {}", wording::minute(request.expires_at)));
+            more.extend(request.always.as_ref().map(|always| format!("--always: {always}")));
+        }
+        Standing::Allowed(decided) | Standing::Denied(decided) => {
+            more.push(format!("by {}, {}", decided.by, wording::minute(decided.at)));
+            if let Verdict::Deny { reason: Some(reason) } = &decided.verdict {
+                more.push(wording::line(reason));
+            }
+        }
+        Standing::Expired | Standing::Lapsed => {}
+    }
+    let _ = writeln!(text, "    {}", more.join("; "));
+}
+
+fn write_question(text: &mut String, asked: &Asked) {
+    let question = &asked.question;
+    let _ = writeln!(
+        text,
+        "{}  {:<8}  {}",
+        question.id,
+        asked.standing.as_str(),
+        wording::line(&question.text)
+    );
+    for (number, choice) in (1..).zip(&question.choices) {
+        let _ = writeln!(text, "    {number}. {}", wording::line(choice));
+    }
+    let _ = writeln!(text, "    session {}", question.session);
+}
+
+/// A request as data.
+pub(in crate::commands) fn data(approval: &Approval) -> Value {
+    let mut data = json!(approval.request);
+    data["workspace"] = json!(approval.workspace);
+    data["standing"] = json!(approval.standing.as_str());
+    data["used_at"] = json!(approval.used_at);
+    if let Standing::Allowed(decided) | Standing::Denied(decided) = &approval.standing {
+        let said = match &decided.verdict {
+            Verdict::Deny { reason } => reason.as_deref(),
+            Verdict::Once | Verdict::Always => None,
+        };
+        data["decided"] = json!({ "by": decided.by, "at": decided.at, "reason": said });
+    }
+    data
+}
+
+/// A question as data.
+fn question_data(asked: &Asked) -> Value {
+    let mut data = json!(asked.question);
+    data["standing"] = json!(asked.standing.as_str());
+    if let question::Standing::Answered { answer, by, at } = &asked.standing {
+        data["answered"] = json!({ "answer": answer, "by": by, "at": at });
+    }
+    data
+}

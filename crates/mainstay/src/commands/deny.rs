@@ -1,0 +1,38 @@
+//! `mainstay deny`
+
+use clap::Args;
+use mainstay_agent::Verdict;
+use mainstay_agent::approval::Effort;
+
+use super::approve::{Decision, told};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+/// Refuse a call that waits for your decision
+///
+/// The model is told, with your reason, and the turn can go on.
+#[derive(Args, Debug)]
+pub(crate) struct DenyArgs {
+    /// The request (the start of its id is enough); see `mainstay approvals`
+    id: String,
+
+    /// Why, for the model
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+
+    /// Go on with the turn at once
+    #[arg(long)]
+    resume: bool,
+}
+
+pub(crate) fn run(args: &DenyArgs, context: &Context) -> Result<Exit, Error> {
+    let verdict = Verdict::Deny { reason: args.reason.clone() };
+    let decision =
+        Decision { typed: &args.id, verdict, effort: Effort::Key, command: "mainstay deny" };
+    let approval = decision.made(context)?;
+    let request = &approval.request;
+    let words = format!("Denied: {} wants {}.", request.tool, wording::line(&request.action));
+    told(&approval, &words, args.resume, context)
+}
