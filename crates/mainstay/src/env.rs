@@ -67,11 +67,6 @@ pub(crate) const GIVEN: [Variable; 2] = [
     Variable { name: "MAINSTAY_JOB", doc: "The call that started it" },
 ];
 
-/// Whether an agent runs this program as one of its commands.
-pub(crate) fn is_run_by_an_agent() -> bool {
-    GIVEN.iter().any(|variable| variable.get().is_some())
-}
-
 /// A variable that the configuration names, such as that of a provider's key.
 #[expect(clippy::disallowed_methods, reason = "this is the registry of environment variables")]
 pub(crate) fn named_by_configuration(name: &str) -> Option<OsString> {

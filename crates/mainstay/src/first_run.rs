@@ -23,8 +23,8 @@ use crate::config::edit::{self, Turn};
 use crate::config::name::Name;
 use crate::context::Context;
 use crate::engine;
-use crate::env;
 use crate::error::{Error, Kind};
+use crate::person;
 use crate::settings::Settings;
 
 /// How long a trial may take: a model may have to be loaded first.
@@ -43,7 +43,7 @@ pub(crate) fn ensure_model(
     // An agent's commands have no business with the settings, and who is at work already is not
     // at the first run.
     let is_at_work = tokio::runtime::Handle::try_current().is_ok();
-    if !config.models().is_empty() || env::is_run_by_an_agent() || is_at_work {
+    if !config.models().is_empty() || person::only("setting up").is_err() || is_at_work {
         return Ok(false);
     }
     let run = FirstRun { settings, store, owner, config, client: Client::new() };

@@ -13,15 +13,11 @@ use super::shape::File;
 use super::template::{TEMPLATE, said_by_comment};
 use super::{Config, build, hooks, layers, text_of, typed, unusable};
 use crate::error::Error;
-use crate::{env, wording};
+use crate::{person, wording};
 
 /// Refuses what changes the rules for an agent when it is an agent that wants it.
 pub(crate) fn refuse_agents() -> Result<(), Error> {
-    if !env::is_run_by_an_agent() {
-        return Ok(());
-    }
-    Err(Error::usage("an agent cannot change the settings it works under")
-        .hint("Run this command yourself, in a terminal of your own."))
+    person::only("changing the settings")
 }
 
 /// Takes turns with other processes that change the home's files, for as long as it lives.

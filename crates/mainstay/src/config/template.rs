@@ -24,6 +24,8 @@ pub(super) fn said_by_comment(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_agent::Settings;
+
     use super::super::layers::at;
     use super::super::shape::{self, File, Known};
     use super::super::{Config, Overrides, agent_settings};
@@ -55,7 +57,8 @@ mod tests {
             let settings = agent_settings(&config, &Overrides::default()).unwrap();
             let grace = config.keeper_grace().unwrap();
             let asking = &settings.asking;
-            format!("{:?} {:?} {asking:?} {grace:?}", settings.policy, settings.budgets)
+            let Settings { policy, budgets, approval, .. } = &settings;
+            format!("{policy:?} {budgets:?} {asking:?} {approval:?} {grace:?}")
         };
         assert_eq!(told(defaults()), told(Table::new()));
     }
