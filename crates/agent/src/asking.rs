@@ -110,7 +110,7 @@ impl Sizes {
         }
     }
 
-    fn tokens(&self) -> i64 {
+    pub(crate) fn tokens(&self) -> i64 {
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,

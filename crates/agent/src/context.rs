@@ -72,19 +72,20 @@ impl Agent {
     }
 }
 
-/// The tools that the model asked to be told of.
+/// The tools that the model asked for.
 fn loaded(entries: &[Entry]) -> Vec<String> {
-    let facts = entries.iter().flat_map(|entry| match &entry.body {
-        Body::Result { facts, .. } => facts.as_slice(),
-        _ => &[],
-    });
-    let facts = facts.filter_map(|fact| serde_json::from_value(fact.clone()).ok());
-    facts
-        .filter_map(|fact| match fact {
-            Fact::Loaded { tool } => Some(tool),
-            _ => None,
-        })
-        .collect()
+    let mut tools: Vec<String> = Vec::new();
+    for entry in entries {
+        let Body::Result { facts, .. } = &entry.body else { continue };
+        for fact in facts {
+            if let Ok(Fact::Loaded { tool }) = serde_json::from_value(fact.clone())
+                && !tools.contains(&tool)
+            {
+                tools.push(tool);
+            }
+        }
+    }
+    tools
 }
 
 fn measured(

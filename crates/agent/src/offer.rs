@@ -22,6 +22,7 @@ pub(crate) fn is_small(window: u64) -> bool {
 const MOST_BYTES: usize = 8 * 1024;
 
 /// The tools of an agent, and what a model is told of them.
+#[derive(Clone)]
 pub struct Offer {
     tools: Vec<(String, Arc<dyn Tool>)>,
     first: Vec<ToolSpec>,

@@ -16,7 +16,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
 use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, process};
 use mainstay_llm::{Answer, Failure, Stop as Why};
-use mainstay_message::AssistantPart;
+use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -251,6 +251,7 @@ impl<'a> Drive<'a> {
             match asked {
                 Ok(answer) => {
                     let calls = calls_of(&answer);
+                    self.known.later.push(answer_event(&answer));
                     let body = self.known.say(asking, attempts, &answer, &calls);
                     self.work.take_in(&body);
                     if calls.is_empty() {
@@ -387,6 +388,7 @@ impl<'a> Drive<'a> {
         if self.work.has_processes {
             self.announce()?;
         }
+        self.hear_user()?;
         if let Some(asking) = self.next.take() {
             return Ok(asking);
         }
@@ -401,6 +403,26 @@ impl<'a> Drive<'a> {
             Ok(()) => Ok(asking),
             Err(spent) => Err(Halt::Parked { reason: spent.0, resume_at: None }),
         }
+    }
+
+    /// Takes in what the user said since the last round. It is told when it is written down, and what
+    /// is not written down is not taken.
+    fn hear_user(&mut self) -> Result<()> {
+        let waiting = self.work.steering.snapshot();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let count = waiting.len();
+        let bodies: Vec<Body> = waiting.into_iter().map(|content| Body::User { content }).collect();
+        self.commit_entries(&bodies)?;
+        self.work.steering.heard(count);
+        for body in &bodies {
+            if let Body::User { content } = body {
+                let words: Vec<&str> = content.iter().filter_map(Content::text).collect();
+                (self.observer)(Event::Steered { text: words.join("\n") });
+            }
+        }
+        Ok(())
     }
 
     /// Tells the model which background processes ended.
@@ -555,6 +577,13 @@ fn calls_of(answer: &Answer) -> Vec<mainstay_message::Call> {
             _ => None,
         })
         .collect()
+}
+
+fn answer_event(answer: &Answer) -> Event {
+    #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
+    let cost = answer.cost.unwrap_or(0) as f64 / 1e6;
+    let (model, usage) = (answer.candidate.to_string(), answer.usage.unwrap_or_default());
+    Event::Answer { model, usage, cost }
 }
 
 /// A time, as people say it.

@@ -23,7 +23,7 @@ use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, hooks, processes, redaction};
+use crate::{Error, Event, Observer, Result, Steering, budget, hooks, processes, redaction};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -48,6 +48,8 @@ pub struct Work {
     pub(crate) greeted: bool,
     /// What hooks want the model to know, to be written down with the next entries.
     pub(crate) context: Vec<String>,
+    /// What the user wants a running turn to hear.
+    pub(crate) steering: Steering,
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
@@ -110,6 +112,7 @@ impl Work {
             has_processes: false,
             greeted: false,
             context: Vec::new(),
+            steering: Steering::default(),
             asker: None,
             rules: Rules::default(),
             snapshots: Snapshots::fresh(),
@@ -160,6 +163,32 @@ impl Work {
     /// Where words in it came from that nobody at hand wrote.
     pub fn origins(&self) -> &Origins {
         &self.origins
+    }
+
+    /// Reaches a turn while it goes on.
+    pub fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
+
+    /// How many tokens the next request has, as far as can be told.
+    pub fn size(&self) -> i64 {
+        self.sizes.tokens()
+    }
+
+    /// The last turn, as it stands.
+    pub fn last_turn(&self) -> Option<&Turn> {
+        self.last.as_ref()
+    }
+
+    /// Asks other models from now on.
+    pub fn ask_from_now_on(&mut self, agent: Agent) {
+        self.specs = agent.parts.offer.specs(&self.loaded);
+        self.agent = agent;
+    }
+
+    /// Writes down which background processes ended, also while no turn goes on.
+    pub fn look_after_processes(&mut self) -> Result<()> {
+        processes::note_endings(self)
     }
 
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is

@@ -242,6 +242,18 @@ impl Config {
         }
     }
 
+    /// The models that the files name, the first one first.
+    pub(crate) fn model_names(&self) -> Vec<String> {
+        let File { model, fallback, models, .. } = &self.file;
+        let mut names: Vec<String> = Vec::new();
+        for name in model.iter().chain(fallback).chain(models.keys()) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
     /// An error of the file.
     fn wrong(&self, what: impl std::fmt::Display) -> Error {
         Error::configuration(format!("{}: {what}", self.path.display()))

@@ -1,10 +1,12 @@
 //! From a command to the engine: the store, the agent, signals, and what is told of a turn.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mainstay_agent::{Agent, Ended, Ending, Opened};
 use mainstay_journal::SessionId;
 use mainstay_journal::turn::Outcome;
+use mainstay_llm::Candidate;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
@@ -75,6 +77,24 @@ pub(crate) fn agent(
         context.output.warning(words);
     }
     Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
+}
+
+/// The models that a workspace asks, the first one first.
+pub(crate) fn chain(
+    context: &Context,
+    workspace: &Path,
+    over: &Overrides,
+) -> Result<Vec<Arc<Candidate>>, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    Ok(agent_settings(&config, over)?.chain)
+}
+
+/// The names of the models that the configuration names.
+pub(crate) fn model_names(context: &Context, workspace: &Path) -> Result<Vec<String>, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    Ok(config.model_names())
 }
 
 /// The word that makes this program a keeper.

@@ -29,6 +29,10 @@ pub(crate) const HOME: Variable =
 pub(crate) const NO_COLOR: Variable =
     Variable { name: "NO_COLOR", doc: "Switches colours off, whatever its value" };
 
+/// What the terminal can do.
+pub(crate) const TERM: Variable =
+    Variable { name: "TERM", doc: "The kind of terminal; on a dumb one the chat is plain lines" };
+
 /// Which model is asked.
 pub(crate) const MAINSTAY_MODEL: Variable =
     Variable { name: "MAINSTAY_MODEL", doc: "The model that --model names" };
@@ -50,7 +54,7 @@ pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
 };
 
 /// Every variable.
-pub(crate) const ALL: [Variable; 8] = [
+pub(crate) const ALL: [Variable; 9] = [
     MAINSTAY_HOME,
     MAINSTAY_STORE,
     MAINSTAY_MODEL,
@@ -59,6 +63,7 @@ pub(crate) const ALL: [Variable; 8] = [
     MAINSTAY_KEEPER_GRACE,
     HOME,
     NO_COLOR,
+    TERM,
 ];
 
 /// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.

@@ -3,6 +3,7 @@
 //! This crate owns the command line, the environment and everything that is printed. It must not
 //! know SQL, nor open a database itself.
 
+mod chat;
 mod cli;
 mod commands;
 mod config;

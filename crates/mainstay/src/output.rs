@@ -16,13 +16,24 @@ use crate::redaction;
 pub(crate) struct Output {
     json: bool,
     colour: bool,
+    quiet: bool,
 }
 
 impl Output {
     /// Prints text for people, or JSON.
     pub(crate) fn new(json: bool) -> Self {
         let colour = !json && io::stdout().is_terminal() && env::NO_COLOR.get().is_none();
-        Self { json, colour }
+        Self { json, colour, quiet: false }
+    }
+
+    /// The same without warnings, for whoever was given them already.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    /// Whether colours are wanted.
+    pub(crate) fn is_coloured(self) -> bool {
+        self.colour
     }
 
     /// Prints the answer, in one of its two forms.
@@ -43,6 +54,9 @@ impl Output {
 
     /// Says something that does not stop the work.
     pub(crate) fn warning(self, text: impl Display) {
+        if self.quiet {
+            return;
+        }
         // With standard error gone there is nobody to tell.
         let text = text.to_string();
         let _ = writeln!(io::stderr(), "warning: {}", redaction::shared().text(&text));

@@ -90,6 +90,7 @@ impl Settings {
     /// act on another one.
     pub(crate) fn completed(&self, hint: &str) -> String {
         let bare = [
+            "mainstay chat",
             "mainstay run",
             "mainstay resume",
             "mainstay sessions",

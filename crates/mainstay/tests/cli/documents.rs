@@ -16,6 +16,7 @@ fn help_of_every_command() {
     check("help", "--help");
     check("help_short", "-h");
     check("help_nothing_typed", "");
+    check("help_chat", "chat --help");
     check("help_run", "run --help");
     check("help_resume", "resume --help");
     check("help_sessions", "sessions --help");
@@ -95,6 +96,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-approvals.1",
             "mainstay-approve.1",
             "mainstay-backup.1",
+            "mainstay-chat.1",
             "mainstay-completions.1",
             "mainstay-config-get.1",
             "mainstay-config-init.1",
