@@ -95,6 +95,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-approvals-rules.1",
             "mainstay-approvals.1",
             "mainstay-approve.1",
+            "mainstay-audit.1",
             "mainstay-backup.1",
             "mainstay-chat.1",
             "mainstay-completions.1",
