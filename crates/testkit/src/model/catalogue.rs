@@ -148,7 +148,9 @@ impl Catalogue {
 
     fn shown(&self, body: &[u8]) -> Option<Value> {
         let asked: Value = serde_json::from_slice(body).ok()?;
-        let model = self.models.iter().find(|model| asked["model"] == *model.name)?;
+        // Who names none means the only one.
+        let is_it = |model: &&Offered| asked["model"].is_null() || asked["model"] == *model.name;
+        let model = self.models.iter().find(is_it)?;
         let mut abilities = vec![if model.embeds { "embedding" } else { "completion" }];
         if model.tools && !model.embeds {
             abilities.extend(["tools", "thinking"]);
