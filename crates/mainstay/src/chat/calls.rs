@@ -46,6 +46,10 @@ impl Call {
     pub(crate) fn folded(&self, text: &str, failed: bool) -> Vec<Line> {
         let shown = Shown::of(text);
         let mut lines = vec![self.head(failed)];
+        if self.name == "todo" && !failed {
+            lines.extend(shown.said.iter().map(|step| step_line(step)));
+            return lines;
+        }
         let mut said = shown.said.join(" ");
         // The change itself says so.
         if self.name == "edit_file" && said == format!("Changed {}:", self.title()) {
@@ -150,6 +154,14 @@ pub(crate) fn brief(name: &str, arguments: &Value) -> String {
     .into_iter()
     .map(str::to_owned)
     .collect();
+    for list in ["urls", "names"] {
+        let all = arguments.get(list).and_then(Value::as_array).into_iter().flatten();
+        found.extend(all.filter_map(Value::as_str).map(str::to_owned));
+    }
+    if let Some(steps) = arguments.get("steps").and_then(Value::as_array) {
+        let done = steps.iter().filter(|step| step["status"] == "done").count();
+        found = vec![format!("{done} of {} done", steps.len())];
+    }
     if found.is_empty() {
         found = match arguments {
             Value::Object(object) if object.is_empty() => Vec::new(),
@@ -161,6 +173,16 @@ pub(crate) fn brief(name: &str, arguments: &Value) -> String {
     let mut lines = all.lines().filter(|line| !line.trim().is_empty());
     let first: String = lines.next().unwrap_or_default().chars().take(400).collect();
     if lines.next().is_some() { format!("{first} …") } else { first }
+}
+
+/// A step of the model's list: what is done steps back, what is being done stands out.
+fn step_line(step: &str) -> Line {
+    let style = match step.get(..3) {
+        Some("[x]") => Style::DIM,
+        Some("[>]") => Style::of(Colour::Yellow).strong(),
+        _ => Style::PLAIN,
+    };
+    Line::styled(&format!("  {step}"), style).hanging("      ", style)
 }
 
 fn last(data: &[String], most: usize) -> Vec<Line> {
@@ -228,6 +250,13 @@ mod tests {
             folded("read_file", json!({ "path": "c" }), "<data k>\n1\n2\n</data k>", false),
             folded("shell", json!({ "command": "false" }), "exit code 1 (0.0 s)", true),
             folded("odd", json!({ "a": 1 }), "\u{1b}[2Jdone", false),
+            folded("fetch", json!({ "urls": ["http://a", "http://b"] }), "Two pages.", false),
+            folded(
+                "todo",
+                json!({ "steps": [{ "status": "done" }, { "status": "in_progress" }] }),
+                "[x] look around\n[>] act",
+                false,
+            ),
         ];
         insta::assert_snapshot!(cases.join("\n\n"));
     }

@@ -206,7 +206,7 @@ impl Screen {
                 self.accept();
                 // A command that needs nothing more is done at once.
                 let whole = self.editor.folded();
-                return !(whole.starts_with('/') && !whole.ends_with(' '));
+                return !whole.starts_with('/') || whole.ends_with(' ');
             }
             _ => return false,
         }
