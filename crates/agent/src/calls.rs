@@ -64,7 +64,6 @@ impl Drive<'_> {
                         (_, approval) => {
                             pending.approval = approval;
                             pending.plan = self.plan(&pending).await?;
-                            self.save_before(&pending).await?;
                             running.push((pending, Step::Run));
                         }
                     },

@@ -146,10 +146,12 @@ async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -
         key: Some(errand.id.to_string()),
     };
     let ended = work.turn(&input, &mut |_| {}, cancel).await?;
-    let id = work.id();
+    let mut outcome = told(work.id(), &ended);
+    // What tainted the child is in its answer.
+    outcome.facts.extend(work.origins().facts());
+    agent.parts.children.gone(work.id());
     work.leave().await?;
-    agent.parts.children.gone(id);
-    Ok(told(id, &ended))
+    Ok(outcome)
 }
 
 fn exists(agent: &Agent, id: SessionId) -> Result<bool> {

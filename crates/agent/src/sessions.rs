@@ -31,13 +31,14 @@ pub struct Deleted {
     pub in_use: Vec<(SessionId, Holder)>,
 }
 
-/// Deletes sessions with everything that belongs to them, except those that are in use. What they
-/// cost stays in the ledger, and in the day's budget.
+/// Deletes sessions with everything that belongs to them, the sessions that they began too, except
+/// those that are in use. What they cost stays in the ledger, and in the day's budget.
 ///
 /// Each transaction deletes some sessions whole. Objects of their snapshots that nobody else needs
 /// go right after; if this process dies before, with the next sweep.
 pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     let mut deleted = Deleted::default();
+    let ids = store.read(|tx| with_children(tx, ids))?;
     for part in ids.chunks(TOGETHER) {
         let mut held: Vec<(SessionId, Lease)> = Vec::new();
         for id in part {
@@ -62,6 +63,17 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
         snapshots::sweep(store, &snapshots::Kept::default())?;
     }
     Ok(deleted)
+}
+
+/// These sessions, each after those that it began.
+fn with_children(tx: &mut ReadTx<'_>, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut all = Vec::new();
+    for id in ids {
+        let children = session::children(tx, *id)?;
+        all.extend(with_children(tx, &children)?);
+        all.push(*id);
+    }
+    Ok(all)
 }
 
 /// Removes what this crate keeps of a session. Tables to come that name a session belong here.

@@ -26,6 +26,11 @@ impl Origins {
         }
     }
 
+    /// All of it, for another session that takes in what came of this one.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = Fact> {
+        self.places.iter().map(|place| Fact::Outside { origin: place.clone() })
+    }
+
     /// Where the first of them came from; nothing where the session is not tainted.
     pub fn first(&self) -> Option<&str> {
         self.first.as_deref()

@@ -101,6 +101,15 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, limit: u32) -> Result<Vec<Sessi
     )?)
 }
 
+/// The sessions that turns of this one began.
+pub fn children(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Vec<SessionId>> {
+    Ok(tx.query(
+        "SELECT id FROM sessions WHERE parent = ?1 AND parent_seq IS NULL ORDER BY id",
+        params![id],
+        |row| row.get(0),
+    )?)
+}
+
 /// Gives a session another title.
 pub fn rename(tx: &mut WriteTx<'_>, id: SessionId, title: &str) -> Result<()> {
     let title = storable(title);

@@ -41,7 +41,13 @@ impl Place {
         store
             .write(|tx| -> Result<()> {
                 let owner = tx.owner("local")?;
-                let new = session::New { owner, workspace: "/w", prompt: "p", title: "t" };
+                let new = session::New {
+                    owner,
+                    workspace: "/w",
+                    prompt: "p",
+                    title: "t",
+                    begun_by: None,
+                };
                 Ok(session::create(tx, session, &new)?)
             })
             .unwrap();
