@@ -1,7 +1,7 @@
 //! An agent: the parts that all sessions of a process share.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mainstay_journal::SessionId;
 use mainstay_llm::{Candidate, Client};
@@ -9,6 +9,8 @@ use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::children::Children;
+use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::offer::Offer;
 use crate::work::Work;
@@ -20,7 +22,6 @@ pub struct Agent {
     pub(crate) parts: Arc<Parts>,
 }
 
-#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) owner: OwnerId,
@@ -29,6 +30,7 @@ pub(crate) struct Parts {
     pub(crate) endings: Arc<Endings>,
     pub(crate) offer: Offer,
     pub(crate) settings: Settings,
+    pub(crate) children: Arc<Children>,
 }
 
 /// The answer to a request for a session.
@@ -41,22 +43,41 @@ pub enum Opened {
 
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
-    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
-        let offer = offer(&settings);
-        let client = Arc::new(Client::new());
+    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, mut settings: Settings) -> Self {
+        keeper.redact(&settings.redactor);
+        let redactor = settings.redactor.clone();
+        settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
         let endings = Arc::new(Endings::of(&keeper));
-        let parts = Parts { store, owner, client, keeper, endings, offer, settings };
-        Self { parts: Arc::new(parts) }
+        let parts = Arc::new_cyclic(|parts| Parts {
+            offer: offer(&settings, parts.clone()),
+            client: Arc::new(Client::new()),
+            children: Arc::default(),
+            store,
+            owner,
+            keeper,
+            endings,
+            settings,
+        });
+        Self { parts }
     }
 
     /// The same agent, asking other models.
     #[must_use]
     pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
-        let mut parts = (*self.parts).clone();
-        parts.settings.chain = chain;
-        // Another window may have room for more tools, or fewer.
-        parts.offer = offer(&parts.settings);
-        Self { parts: Arc::new(parts) }
+        let Parts { store, owner, client, keeper, endings, children, settings, .. } = &*self.parts;
+        let settings = Settings { chain, ..settings.clone() };
+        let parts = Arc::new_cyclic(|parts| Parts {
+            // Another window may have room for more tools, or fewer.
+            offer: offer(&settings, parts.clone()),
+            store: store.clone(),
+            owner: *owner,
+            client: client.clone(),
+            keeper: keeper.clone(),
+            endings: endings.clone(),
+            children: children.clone(),
+            settings,
+        });
+        Self { parts }
     }
 
     /// The models it asks, the first one first.
@@ -68,7 +89,9 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let mut prompt = prompt::system(workspace, date, window);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.
@@ -89,7 +112,7 @@ impl Agent {
         self.parts.keeper.leave().await;
     }
 
-    fn lease(&self, id: SessionId) -> Result<Acquired> {
+    pub(crate) fn lease(&self, id: SessionId) -> Result<Acquired> {
         let Parts { store, settings, .. } = &*self.parts;
         Ok(blocking(|| store.try_acquire(&format!("session/{id}"), settings.lease))?)
     }
@@ -107,10 +130,11 @@ impl Agent {
 }
 
 /// The tools that are offered to the first model.
-fn offer(settings: &Settings) -> Offer {
+fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let window = settings.chain.first().and_then(|candidate| candidate.window);
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
+    tools.push(Arc::new(Delegate::new(agent)));
     Offer::new(tools, window)
 }
 

@@ -182,6 +182,17 @@ fn places(from: usize, count: usize) -> String {
     (from..from + count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
 }
 
+/// What a budget has left; nothing stands for no limit.
+pub fn left(tx: &mut ReadTx<'_>, id: &str) -> Result<Limits> {
+    let left = tx.query_opt(
+        "SELECT money_limit - money, tokens_limit - tokens, calls_limit - calls
+         FROM budgets WHERE id = ?1",
+        params![id],
+        |row| Ok(Limits { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? }),
+    )?;
+    Ok(left.unwrap_or_default())
+}
+
 /// A budget and those above it.
 pub fn ancestry(tx: &mut ReadTx<'_>, id: &str) -> Result<Vec<String>> {
     let mut path = vec![id.to_owned()];

@@ -15,6 +15,9 @@ pub enum Error {
     /// An undo would overwrite what somebody else did, and nobody decided about that.
     #[error("{0} files were changed by somebody else after the turn; nothing was undone")]
     Conflicts(usize),
+    /// A hook refused what the user sent; nothing was begun or written down.
+    #[error("a hook refused this: {0}")]
+    Blocked(String),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -1,5 +1,6 @@
 //! The policy: what may be done without asking.
 
+mod after;
 pub mod command;
 mod place;
 mod rule;
@@ -64,6 +65,9 @@ pub struct Policy {
     pub persist: Decision,
     /// Running commands that destroy what cannot be put back, or that become another user.
     pub destructive: Decision,
+    /// What at least happens before a session with words from outside leaves something that later
+    /// sessions go by, or reaches a new place.
+    pub tainted: Decision,
 }
 
 impl Default for Policy {
@@ -76,6 +80,7 @@ impl Default for Policy {
             network: Decision::Ask,
             persist: Decision::Ask,
             destructive: Decision::Ask,
+            tainted: Decision::Ask,
         }
     }
 }
@@ -132,8 +137,8 @@ impl Policy {
                 Judged { needs: hosts, ..self.simply(Class::Network, None) }
             }
             Action::Persist(_) => self.simply(Class::Persist, None),
-            // Asking asks by itself.
-            Action::Ask { .. } => {
+            // Asking asks by itself, and what a child does is judged when it does it.
+            Action::Ask { .. } | Action::Delegate(_) => {
                 Judged { decision: Decision::Allow, ..self.simply(Class::Read, None) }
             }
         }
@@ -184,6 +189,7 @@ impl Policy {
             network: yes(self.network),
             persist: yes(self.persist),
             destructive: yes(self.destructive),
+            tainted: yes(self.tainted),
         }
     }
 }
@@ -250,6 +256,7 @@ pub fn spoken(action: &Action) -> String {
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
         Action::Ask { question, .. } => format!("to ask: {question}"),
+        Action::Delegate(task) => format!("to have this done: {task}"),
     }
 }
 

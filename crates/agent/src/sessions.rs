@@ -7,7 +7,7 @@ use mainstay_journal::turn::{self, State, Turn};
 use mainstay_journal::{SessionId, fork as copy, remove};
 use mainstay_store::{Acquired, Holder, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
-use crate::{Result, budget, snapshots};
+use crate::{Result, approval, budget, snapshots};
 
 /// How long a lease lives that is taken to delete a session.
 const LEASE: Duration = Duration::from_secs(30);
@@ -31,13 +31,14 @@ pub struct Deleted {
     pub in_use: Vec<(SessionId, Holder)>,
 }
 
-/// Deletes sessions with everything that belongs to them, except those that are in use. What they
-/// cost stays in the ledger, and in the day's budget.
+/// Deletes sessions with everything that belongs to them, the sessions that they began too, except
+/// those that are in use. What they cost stays in the ledger, and in the day's budget.
 ///
 /// Each transaction deletes some sessions whole. Objects of their snapshots that nobody else needs
 /// go right after; if this process dies before, with the next sweep.
 pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     let mut deleted = Deleted::default();
+    let ids = store.read(|tx| with_children(tx, ids))?;
     for part in ids.chunks(TOGETHER) {
         let mut held: Vec<(SessionId, Lease)> = Vec::new();
         for id in part {
@@ -64,9 +65,22 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     Ok(deleted)
 }
 
+/// These sessions, each after those that it began.
+fn with_children(tx: &mut ReadTx<'_>, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut all = Vec::new();
+    for id in ids {
+        let children = session::children(tx, *id)?;
+        all.extend(with_children(tx, &children)?);
+        all.push(*id);
+    }
+    Ok(all)
+}
+
 /// Removes what this crate keeps of a session. Tables to come that name a session belong here.
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
+    approval::delete_session(tx, session)?;
+    tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;
     let turns: Vec<mainstay_journal::TurnId> =
         tx.query("SELECT id FROM turns WHERE session = ?1", params![session], |row| row.get(0))?;
     let budgets = turns.iter().map(budget::of_turn).chain([budget::of_session(session)]);

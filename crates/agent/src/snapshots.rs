@@ -19,6 +19,6 @@ mod undo;
 pub(crate) use mark::{TABLES, forget};
 pub use plan::{Conflict, Conflicts, Plan, Which};
 pub use sweep::{Kept, Swept, sweep, sweep_if_due};
-pub(crate) use taking::Snapshots;
+pub(crate) use taking::{Change, Snapshots};
 pub(crate) use undo::interrupted;
 pub use undo::{ChangedTurn, Undone, changed_turns};

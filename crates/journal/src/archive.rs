@@ -243,8 +243,13 @@ impl Archive {
         workspace: &str,
     ) -> Result<()> {
         let Self { head, turns, entries, blobs } = self;
-        let new =
-            session::New { owner, workspace, prompt: &head.prompt, title: &storable(&head.title) };
+        let new = session::New {
+            owner,
+            workspace,
+            prompt: &head.prompt,
+            title: &storable(&head.title),
+            begun_by: None,
+        };
         session::create(tx, id, &new)?;
         let (now, count) = (tx.now(), i64::try_from(turns.len()).unwrap_or(i64::MAX));
         tx.execute(

@@ -39,7 +39,7 @@ fn furnished(store: &Store, prompt: &str) -> (OwnerId, SessionId) {
     let picture = Image { media_type: "image/png".to_owned(), base64: "aGk=".to_owned() };
     let owner = write(store, |tx| {
         let owner = tx.owner("local")?;
-        let new = session::New { owner, workspace: "/w", prompt, title: "t" };
+        let new = session::New { owner, workspace: "/w", prompt, title: "t", begun_by: None };
         session::create(tx, session, &new)?;
         for number in 1..=3 {
             let turn = TurnId::new();

@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, backup, chat, completions, context, cost, demo, deny, doctor, man,
-    restore, resume, run, sessions, store, undo,
+    answer, approvals, approve, audit, backup, chat, completions, config, context, cost, demo,
+    deny, doctor, man, models, profiles, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -44,7 +44,12 @@ enum Command {
     Answer(answer::AnswerArgs),
     Undo(undo::UndoArgs),
     Context(context::ContextArgs),
+    Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
+    Models(models::ModelsArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    Profiles(profiles::ProfilesArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
@@ -81,7 +86,11 @@ pub(crate) fn run() -> Exit {
         Command::Answer(args) => answer::run(args, &context),
         Command::Undo(args) => undo::run(args, &context),
         Command::Context(args) => context::run(args, &context),
+        Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Models(args) => models::run(args, &context),
+        Command::Config(command) => config::run(command, &context),
+        Command::Profiles(args) => profiles::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),

@@ -53,6 +53,19 @@ struct Segment {
 /// So many listings are read at once.
 const LISTINGS: usize = 200;
 
+/// A call that is about to change something.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) action: &'a Action,
+    /// Whether a hook runs after it, which may change anything.
+    pub(crate) hooked: bool,
+    pub(crate) workplace: &'a Arc<Workplace>,
+    pub(crate) limits: &'a Limits,
+}
+
 /// What is to be saved before an action.
 enum Coverage {
     Nothing,
@@ -66,53 +79,48 @@ impl Snapshots {
         Self { segment: Some(Segment::default()), ..Self::default() }
     }
 
-    /// Looks at what an action is about to change. Answers what a person should be told, if
-    /// anything. To cancel it, drop it.
-    pub(crate) async fn before(
-        &mut self,
-        store: &Store,
-        (session, call): (SessionId, CallId),
-        action: &Action,
-        workplace: &Arc<Workplace>,
-        limits: &Limits,
-    ) -> Result<Option<String>> {
+    /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
+    /// cancel it, drop it.
+    pub(crate) async fn before(&mut self, change: Change<'_>) -> Result<Option<String>> {
         let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
-        if has_tree && matches!(action, Action::Execute(_)) {
+        if has_tree && matches!(change.action, Action::Execute(_) | Action::Delegate(_)) {
             return Ok(None);
         }
-        match coverage(action, &workplace.workspace) {
+        match coverage(change.action, &change.workplace.workspace) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
-                self.load(store, session)?;
-                blocking(|| self.save_file(store, call, workplace, &path, limits))?;
-                Ok(None)
+                self.load(change.store, change.session)?;
+                blocking(|| self.save_file(&change, &path))?;
+                if change.hooked { self.save_tree(change).await } else { Ok(None) }
             }
-            Coverage::Tree => {
-                self.load(store, session)?;
-                if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
-                    return Ok(None);
+            Coverage::Tree => self.save_tree(change).await,
+        }
+    }
+
+    /// Looks at the whole workspace, unless that was done in this segment.
+    async fn save_tree(&mut self, change: Change<'_>) -> Result<Option<String>> {
+        let Change { store, session, call, workplace, limits, .. } = change;
+        self.load(store, session)?;
+        if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
+            return Ok(None);
+        }
+        let scanned = {
+            let (store, workplace, limits) = (store.clone(), workplace.clone(), limits.clone());
+            let shared = self.shared.clone();
+            tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
+        };
+        match scanned {
+            Ok(Ok(tree)) => {
+                let words = self.telling(&tree);
+                self.marks.push((Some(call), Mark::Tree(tree)));
+                if let Some(segment) = &mut self.segment {
+                    segment.has_tree = true;
                 }
-                let scanned = {
-                    let (store, workplace, limits) =
-                        (store.clone(), workplace.clone(), limits.clone());
-                    let shared = self.shared.clone();
-                    tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits))
-                        .await
-                };
-                match scanned {
-                    Ok(Ok(tree)) => {
-                        let words = self.telling(&tree);
-                        self.marks.push((Some(call), Mark::Tree(tree)));
-                        if let Some(segment) = &mut self.segment {
-                            segment.has_tree = true;
-                        }
-                        Ok(words)
-                    }
-                    Ok(Err(Failed::Store(error))) => Err(error),
-                    Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
-                    Err(error) => Ok(Some(uncovered(&error.to_string()))),
-                }
+                Ok(words)
             }
+            Ok(Err(Failed::Store(error))) => Err(error),
+            Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
+            Err(error) => Ok(Some(uncovered(&error.to_string()))),
         }
     }
 
@@ -218,14 +226,8 @@ impl Snapshots {
     }
 
     /// Saves one file, and notes which directories above it are missing.
-    fn save_file(
-        &mut self,
-        store: &Store,
-        call: CallId,
-        workplace: &Workplace,
-        path: &Path,
-        limits: &Limits,
-    ) -> Result<()> {
+    fn save_file(&mut self, change: &Change<'_>, path: &Path) -> Result<()> {
+        let Change { store, call, workplace, limits, .. } = change;
         let Some(real) = real_target(workplace, path) else { return Ok(()) };
         let name = escaped(&real);
         if self.segment.as_ref().is_some_and(|segment| segment.files.contains(&name)) {
@@ -248,7 +250,7 @@ impl Snapshots {
         if let Some(segment) = &mut self.segment {
             segment.files.extend(files.keys().cloned());
         }
-        self.marks.push((Some(call), Mark::Files(files)));
+        self.marks.push((Some(*call), Mark::Files(files)));
         Ok(())
     }
 
@@ -306,6 +308,8 @@ fn coverage(action: &Action, workspace: &Path) -> Coverage {
             Class::Read => Coverage::Nothing,
             _ => Coverage::Tree,
         },
+        // What a child changes is undone with the turn that it works for.
+        Action::Delegate(_) => Coverage::Tree,
     }
 }
 

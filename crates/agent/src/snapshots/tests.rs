@@ -12,7 +12,7 @@ use mainstay_tools::snapshot::{Limits, State};
 use mainstay_tools::{Action, Keeper, Workplace};
 
 use super::changes::segments;
-use super::taking::Snapshots;
+use super::taking::{Change, Snapshots};
 use super::{Kept, forget, objects, sweep};
 use crate::{AGENT, Error, Result};
 
@@ -41,7 +41,13 @@ impl Place {
         store
             .write(|tx| -> Result<()> {
                 let owner = tx.owner("local")?;
-                let new = session::New { owner, workspace: "/w", prompt: "p", title: "t" };
+                let new = session::New {
+                    owner,
+                    workspace: "/w",
+                    prompt: "p",
+                    title: "t",
+                    begun_by: None,
+                };
                 Ok(session::create(tx, session, &new)?)
             })
             .unwrap();
@@ -71,9 +77,16 @@ impl Place {
     async fn before(&mut self) {
         let Self { store, workplace, session, snapshots, .. } = self;
         let action = Action::Execute("make".to_owned());
-        let place = (*session, CallId::new());
-        let limits = Limits::default();
-        let told = snapshots.before(store, place, &action, workplace, &limits).await.unwrap();
+        let change = Change {
+            store,
+            session: *session,
+            call: CallId::new(),
+            action: &action,
+            hooked: false,
+            workplace,
+            limits: &Limits::default(),
+        };
+        let told = snapshots.before(change).await.unwrap();
         assert_eq!(told, None);
     }
 

@@ -17,7 +17,7 @@ use super::objects;
 use super::plan::{Conflicts, Plan, Planner, Which};
 use crate::agent::blocking;
 use crate::work::Work;
-use crate::{Error, Observer, Result, processes};
+use crate::{Error, Observer, Result, processes, redaction};
 
 /// How many paths a model is told of by name.
 const NAMED: usize = 20;
@@ -188,7 +188,8 @@ impl Work {
         let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
         let turns = blocking(|| store.read(|tx| numbers(tx, &row.turns)))?;
         let undone = undone(row, turns, &restored);
-        let body = Body::Notice { text: self.notice(row.kind, &undone) };
+        let mut body = Body::Notice { text: self.notice(row.kind, &undone) };
+        redaction::body(&self.agent.parts.settings.redactor, &mut body);
         let (agent, session, lease) = (self.agent.clone(), self.id, &self.lease);
         agent.write(|tx| {
             lease.guard(tx)?;

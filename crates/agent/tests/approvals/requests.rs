@@ -25,7 +25,7 @@ fn a_request_names_the_exact_action_and_its_approval_runs_the_call_once() {
         assert_eq!(parked.parked_on(), [request.id.to_string()]);
         assert_eq!((request.tool.as_str(), request.class), ("write_file", Class::Write));
         assert_eq!(request.arguments, json!({ "path": "a", "content": "x" }));
-        assert!(request.action.ends_with("/work/a"), "{request:?}");
+        assert!(request.action.ends_with("work/a"), "{request:?}");
         let Ending::Parked { reason, .. } = &parked.ended.ending else { unreachable!() };
         assert!(reason.contains(request.id.as_str()), "{reason}");
 

@@ -1,5 +1,6 @@
 //! Sessions as a whole: forked, renamed, taken along, deleted, pruned; and where their tokens go.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use mainstay_testkit::model::{Asked, Reply};
@@ -136,10 +137,13 @@ fn nobody_is_asked_where_nobody_is() {
 fn pruning_spares_what_is_in_use_or_waits() {
     let world = World::new(|asked: &Asked| {
         if asked.last_user_text().contains("wait") && asked.results().is_empty() {
-            return Reply::call_of("shell", json!({ "command": "touch begun; sleep 60" }));
+            return Reply::call_of("shell", json!({ "command": "./wait.sh" }));
         }
         Reply::text("done")
     });
+    let script = world.workspace().join("wait.sh");
+    std::fs::write(&script, "#!/bin/sh\ntouch begun; sleep 60\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let run = |text: &str| world.run(&["run", "--json", text]);
     let old = run("old").ended_with(0).session();
     let parked = run("wait").ended_with(3).session();

@@ -255,6 +255,59 @@ fn a_command_that_only_looks_is_not_saved_for() {
 }
 
 #[test]
+fn a_command_that_a_person_allowed_is_saved_for_too() {
+    let world = commands(&["./change.sh"]);
+    furnish(&world.workspace());
+    let script = world.workspace().join("change.sh");
+    std::fs::write(&script, "#!/bin/sh\nrm -rf src; echo x > made\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = tree(&world.workspace());
+    world.run(&["run", "go"]).ended_with(3);
+    let asked = json_of(&world.run(&["approvals", "--json"]).ended_with(0));
+    let id = asked["requests"][0]["id"].as_str().unwrap().to_owned();
+    world.run(&["approve", &id]).ended_with(0);
+    world.run(&["resume"]).ended_with(0);
+    assert!(world.workspace().join("made").exists());
+    world.run(&["undo"]).ended_with(0);
+    assert_eq!(tree(&world.workspace()), before);
+}
+
+#[test]
+fn a_key_in_a_file_is_not_stored_and_that_is_said() {
+    const KEY: &str = "sk-live-4f9a8b7c6d5e4f3a2b1c";
+    let world = commands(&["echo x > x; echo changed >> .env"]);
+    std::fs::write(world.workspace().join(".env"), format!("KEY={KEY}\n")).unwrap();
+    let told: Told =
+        world.command(&["run", "--yes", "go"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
+    assert!(told.ended_with(0).stderr.contains(".env (holds a key"));
+    for entry in std::fs::read_dir(world.home()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        assert!(!found, "the key is in {}", path.display());
+    }
+    let undone: Told =
+        world.command(&["undo"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
+    assert!(!world.workspace().join("x").exists(), "{undone:#?}");
+    assert!(world.file(".env").ends_with("changed\n"), "what is not kept was touched");
+}
+
+#[test]
+fn what_a_hook_does_after_a_tool_is_undone_with_it() {
+    let world = World::new(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("write_file", json!({ "path": "a", "content": "x" })),
+        _ => Reply::text("done"),
+    });
+    world.configure_more("[[hooks.PostToolUse]]\ncommand = \"echo formatted > other\"\n");
+    std::fs::write(world.workspace().join("other"), "old").unwrap();
+    world.run(&["run", "--yes", "go"]).ended_with(0);
+    assert_eq!(world.file("other"), "formatted\n");
+    world.run(&["undo"]).ended_with(0);
+    assert_eq!(world.file("other"), "old");
+    assert!(!world.workspace().join("a").exists());
+}
+
+#[test]
 fn a_session_in_use_is_not_undone() {
     let world = commands(&["touch begun; sleep 60"]);
     let mut running = world.start(&["run", "--yes", "go"]);

@@ -31,7 +31,14 @@ fn help_of_every_command() {
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
+    check("help_audit", "audit --help");
     check("help_cost", "cost --help");
+    check("help_models", "models --help");
+    check("help_config", "config --help");
+    check("help_config_get", "config get --help");
+    check("help_config_set", "config set --help");
+    check("help_config_key", "config key --help");
+    check("help_profiles", "profiles --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
     check("help_backup", "backup --help");
@@ -88,15 +95,31 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-approvals-rules.1",
             "mainstay-approvals.1",
             "mainstay-approve.1",
+            "mainstay-audit.1",
             "mainstay-backup.1",
             "mainstay-chat.1",
             "mainstay-completions.1",
+            "mainstay-config-get.1",
+            "mainstay-config-init.1",
+            "mainstay-config-key-list.1",
+            "mainstay-config-key-remove.1",
+            "mainstay-config-key-set.1",
+            "mainstay-config-key.1",
+            "mainstay-config-path.1",
+            "mainstay-config-set.1",
+            "mainstay-config-unset.1",
+            "mainstay-config.1",
             "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
             "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
+            "mainstay-models.1",
+            "mainstay-profiles-list.1",
+            "mainstay-profiles-show.1",
+            "mainstay-profiles-use.1",
+            "mainstay-profiles.1",
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::text::printable;
+use crate::sandbox::Confinement;
 use crate::{Outcome, Workplace};
 
 /// A file, whatever its names: device and inode.
@@ -23,6 +24,7 @@ const INSIDE_LIMIT: usize = 100_000;
 pub(crate) struct Bounds {
     workspace: PathBuf,
     closed: Vec<PathBuf>,
+    confinement: Confinement,
     identities: HashSet<Identity>,
     /// The files inside the closed directories; `None` when there are too many to know.
     inside: OnceLock<Option<HashSet<Identity>>>,
@@ -43,7 +45,8 @@ impl Bounds {
             .collect();
         let workspace =
             fs::canonicalize(&workplace.workspace).unwrap_or_else(|_| workplace.workspace.clone());
-        Self { workspace, closed, identities, inside: OnceLock::new() }
+        let confinement = workplace.confinement.clone();
+        Self { workspace, closed, confinement, identities, inside: OnceLock::new() }
     }
 
     /// The real path of what a model named: absolute, links followed, also when nothing is there
@@ -62,6 +65,10 @@ impl Bounds {
 
     /// Whether no tool may open `path`, which is real.
     pub(crate) fn is_closed(&self, path: &Path) -> bool {
+        // What the process knows of itself, its environment among it; the kernel lets a thread look.
+        if path.starts_with(format!("/proc/{}", std::process::id())) {
+            return true;
+        }
         if self.closed.iter().any(|closed| path.starts_with(closed)) {
             return true;
         }
@@ -86,6 +93,14 @@ impl Bounds {
             "{} belongs to Mainstay's own state, which no tool opens. Work on other files.",
             self.shown(path)
         ))
+    }
+
+    /// Why the kernel refuses a path, if that is why.
+    pub(super) fn hidden(&self, path: &Path) -> Option<&'static str> {
+        let sandbox = self.confinement.sandbox()?;
+        sandbox.hides(path).then_some(
+            " The sandbox hides it, because secrets are kept there: no tool and no command reads it.",
+        )
     }
 
     /// A path as a model reads it: relative inside the workspace, on one line.

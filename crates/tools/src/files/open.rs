@@ -36,7 +36,11 @@ impl Closed {
                 "{shown} is no regular file but a pipe, a socket or a device, and was not opened."
             )),
             Self::Forbidden => bounds.refusal(path),
-            Self::Failed(error) => Outcome::failed(format!("{shown} cannot be opened: {error}.")),
+            Self::Failed(error) => {
+                let denied = error.kind() == io::ErrorKind::PermissionDenied;
+                let hidden = bounds.hidden(path).filter(|_| denied).unwrap_or_default();
+                Outcome::failed(format!("{shown} cannot be opened: {error}.{hidden}"))
+            }
         }
     }
 }

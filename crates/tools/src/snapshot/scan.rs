@@ -23,7 +23,7 @@ use crate::files::{Bounds, Stop};
 pub struct Limits {
     /// Bytes of one file.
     pub file: u64,
-    /// Bytes of all files that one session reads for its snapshots.
+    /// Bytes of all files together.
     pub bytes: u64,
     /// Files and directories.
     pub entries: usize,
@@ -70,8 +70,6 @@ pub struct Manifest {
     rules: Rules,
     /// Objects that are kept already.
     kept: HashSet<String>,
-    /// How many bytes were read.
-    bytes: u64,
 }
 
 #[derive(Clone)]
@@ -159,6 +157,7 @@ pub struct Scan<'a> {
     device: u64,
     end: Instant,
     entries: usize,
+    bytes: u64,
     left: Vec<Left>,
     left_count: usize,
     /// The files of this time, to forget those that are gone.
@@ -189,6 +188,7 @@ impl<'a> Scan<'a> {
             device: found.dev(),
             end: Instant::now() + limits.time,
             entries: 0,
+            bytes: 0,
             left: Vec::new(),
             left_count: 0,
             seen: HashMap::new(),
@@ -283,6 +283,11 @@ impl<'a> Scan<'a> {
 
     fn file(&mut self, path: &Path, inside: &Path, found: &Metadata) -> Result<State, String> {
         let signature = signature(found);
+        let size = if found.is_file() { found.len() } else { 0 };
+        if self.bytes.saturating_add(size) > self.limits.bytes {
+            self.manifest.left.insert(inside.to_owned(), Why::Limit);
+            return Ok(State::Left(Why::Limit));
+        }
         if let Some(known) = self.manifest.files.get(inside)
             && known.signature == signature
             && !known.fresh
@@ -291,22 +296,18 @@ impl<'a> Scan<'a> {
             let known = known.clone();
             let state = known.state.clone();
             self.seen.insert(inside.to_owned(), known);
+            self.bytes += size;
             return Ok(state);
         }
-        let size = if found.is_file() { found.len() } else { 0 };
         if size > self.limits.ignored_bytes && self.manifest.rules.ignore(&self.bounds, path, false)
         {
             self.manifest.left.insert(inside.to_owned(), Why::Ignored);
             return Ok(State::Left(Why::Ignored));
         }
-        if self.manifest.bytes.saturating_add(size) > self.limits.bytes {
-            self.manifest.left.insert(inside.to_owned(), Why::Limit);
-            return Ok(State::Left(Why::Limit));
-        }
         let before = wall_millis();
         let looked = look::at(&self.bounds, path, found, self.limits, &self.stop);
-        self.manifest.bytes += size;
         for (object, bytes) in looked.objects {
+            self.bytes += bytes.len() as u64;
             self.give(&object, bytes)?;
         }
         if looked.state.is_kept() && looked.state != State::Absent {

@@ -232,6 +232,19 @@ fn a_huge_workspace_is_bounded_and_stays_comparable() {
 }
 
 #[test]
+fn a_workspace_may_be_looked_at_often_and_is_bounded_in_bytes() {
+    let mut place = Place::new();
+    place.limits.bytes = 1_000;
+    for number in 0..20 {
+        place.put("a", &format!("{number:03}").repeat(100));
+        assert_eq!(place.scan().left, [], "what was read before counts");
+    }
+    place.put("b", &"b".repeat(800));
+    let left = place.scan().left;
+    assert_eq!(left, [Left { path: "b".into(), why: Why::Limit }]);
+}
+
+#[test]
 fn a_file_that_somebody_else_changed_is_left() {
     let mut place = Place::new();
     place.put("a", "one");

@@ -45,18 +45,18 @@ impl<'a> Arguments<'a> {
     pub(super) fn without_values(&self, valued: Valued) -> Vec<Word> {
         let plain: Vec<usize> =
             self.plain_with_places(valued).into_iter().map(|(place, _)| place).collect();
-        let mut words = self.words.to_vec();
-        for place in 1..words.len() {
-            let follows = self.words[place - 1].head().starts_with('-');
-            if follows
-                && plain.binary_search(&place).is_err()
-                && !words[place].may_bring_options()
-                && !words[place].head().starts_with('-')
-            {
-                words[place] = Word::of("value");
+        let mut follows = false;
+        let words = self.words.iter().enumerate().map(|(place, word)| {
+            let is_option = word.head().starts_with('-');
+            let is_value = std::mem::replace(&mut follows, is_option)
+                && !is_option
+                && plain.binary_search(&place).is_err();
+            match is_value && !word.may_bring_options() {
+                true => Word::of("value"),
+                false => word.clone(),
             }
-        }
-        words
+        });
+        words.collect()
     }
 
     /// The values of an option.

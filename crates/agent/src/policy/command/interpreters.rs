@@ -93,7 +93,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
             }
         };
         match text.as_str() {
-            "--version" | "--help" => return Class::Read.into(),
+            "--version" | "--help" if words.len() == 1 => return Class::Read.into(),
             "--" | "-" => {
                 place += 1;
                 break;
@@ -123,7 +123,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
     {
         let from_input = script.literal().is_some_and(|path| path.starts_with("/dev/"));
         if !from_input {
-            let mut finding = code.clone();
+            let mut finding = code;
             if let (0, Some(script)) = (place, script.literal().filter(|path| is_inner(path))) {
                 finding = finding.remembered(["sh", &script]);
             }
@@ -285,7 +285,7 @@ fn sed_writes(script: &str) -> Option<Vec<String>> {
     while let Some(&next) = characters.get(at) {
         match next {
             ' ' | '\t' | '\n' | ';' | '0'..='9' | '$' | ',' | '~' | '+' | '!' | '{' | '}' => {
-                at += 1
+                at += 1;
             }
             '/' => {
                 at = closed(at + 1, '/')?;

@@ -6,7 +6,7 @@ use super::walk::{Finding, Input, Walk};
 use super::{Class, Classes, builtins, files, git, interpreters, reach, wrappers};
 
 /// Verbs that only look, whatever their arguments are.
-const LOOKING: [&str; 94] = [
+const LOOKING: [&str; 93] = [
     "cat",
     "ls",
     "head",
@@ -84,7 +84,6 @@ const LOOKING: [&str; 94] = [
     "bzcat",
     "xzcat",
     "zstdcat",
-    "base64",
     "base32",
     "numfmt",
     "factor",
@@ -104,8 +103,9 @@ const LOOKING: [&str; 94] = [
 ];
 
 /// Verbs that only look unless one of these options is given: letters, long names.
-const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 17] = [
-    ("rg", "", &["pre", "hostname-bin", "search-zip"], Class::Execute),
+const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 18] = [
+    ("base64", "o", &["output"], Class::WriteOutside),
+    ("rg", "z", &["pre", "hostname-bin", "search-zip"], Class::Execute),
     ("fd", "xX", &["exec", "exec-batch"], Class::Execute),
     ("fdfind", "xX", &["exec", "exec-batch"], Class::Execute),
     ("bat", "", &["pager"], Class::Execute),
@@ -381,7 +381,7 @@ pub(super) fn mentioned(text: &str) -> Classes {
 
 /// The words that "always" remembers of a program: its name and what it is told to do.
 pub(super) fn remembered(verb: &str, words: &[Word]) -> Option<Vec<String>> {
-    if !is_plain(verb) {
+    if !is_plain(verb) || verb.starts_with('-') {
         return None;
     }
     let mut kept = vec![verb.to_owned()];

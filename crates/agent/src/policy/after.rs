@@ -1,0 +1,116 @@
+//! The policy of a session that has read words from outside.
+
+use std::path::Path;
+
+use mainstay_tools::Action;
+
+use super::{Decision, Judged, Need, Policy, command};
+use crate::taint::Origins;
+
+impl Policy {
+    /// What is to happen with an action, in a session with words from these origins. Before it leaves
+    /// something that later sessions go by, or reaches a place it has not heard from, a tainted
+    /// session does what [`Policy::tainted`] says, also where others would just do it.
+    pub fn judge_after(&self, origins: &Origins, action: &Action, workspace: &Path) -> Judged {
+        let judged = self.judge(action, workspace);
+        let Some(first) = origins.first() else { return judged };
+        if judged.decision == Decision::Deny || judged.decision > self.tainted {
+            return judged;
+        }
+        let (why, needs) = match action {
+            Action::Persist(_) => ("later sessions would go by it".to_owned(), None),
+            Action::Network(places) => {
+                let Some(new) = places.iter().find(|place| !origins.knows(place)) else {
+                    return judged;
+                };
+                (format!("{new} is a new place"), judged.needs)
+            }
+            Action::Execute(line) => {
+                let line = command::judge(line, workspace);
+                let reaches = line.stages.iter().filter(|s| s.classes.has(command::Class::Network));
+                let reaching: Option<Vec<Need>> = reaches.map(Need::command).collect();
+                if reaching.as_ref().is_some_and(Vec::is_empty) {
+                    return judged;
+                }
+                // What the policy asks about anyway has to be covered as well.
+                let needs = match (judged.needs, reaching) {
+                    (Some(asked), Some(reaching)) => Some([asked, reaching].concat()),
+                    _ => None,
+                };
+                ("it reaches the network".to_owned(), needs)
+            }
+            _ => return judged,
+        };
+        let reason = format!("{why}, and the session has read words from {first}");
+        let decision = judged.decision.max(self.tainted);
+        Judged { decision, class: judged.class, reason: Some(reason), needs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_tools::Fact;
+
+    use super::*;
+
+    fn tainted() -> Origins {
+        let mut origins = Origins::default();
+        origins.note(&Fact::Outside { origin: "example.org".to_owned() });
+        origins
+    }
+
+    fn permissive() -> Policy {
+        Policy {
+            network: Decision::Allow,
+            persist: Decision::Allow,
+            execute: Decision::Allow,
+            ..Policy::default()
+        }
+    }
+
+    fn actions() -> [(Action, Decision); 7] {
+        let run = |line: &str| Action::Execute(line.to_owned());
+        let reach = |place: &str| Action::Network(vec![place.to_owned()]);
+        [
+            (Action::Persist("a memory".to_owned()), Decision::Ask),
+            (reach("example.com"), Decision::Ask),
+            (reach("example.org"), Decision::Allow),
+            (run("curl https://example.com"), Decision::Ask),
+            (run("git push origin main"), Decision::Ask),
+            (run("cargo test"), Decision::Allow),
+            (Action::Write("a.txt".into()), Decision::Allow),
+        ]
+    }
+
+    #[test]
+    fn a_tainted_session_asks_before_it_persists_or_reaches_new_places() {
+        let directory = tempfile::tempdir().unwrap();
+        for (action, expected) in actions() {
+            let clean = Origins::default();
+            let before = permissive().judge_after(&clean, &action, directory.path());
+            assert_eq!(before.decision, Decision::Allow, "{action:?}");
+            let after = permissive().judge_after(&tainted(), &action, directory.path());
+            assert_eq!(after.decision, expected, "{action:?}");
+            if expected == Decision::Ask {
+                assert!(after.reason.unwrap().contains("words from example.org"), "{action:?}");
+                // Nothing is covered by having nothing to cover.
+                assert!(after.needs.is_none_or(|needs| !needs.is_empty()), "{action:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn taint_lifts_no_ban_and_a_profile_can_forbid_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let reach = Action::Network(vec!["example.com".to_owned()]);
+        let banned = Policy { network: Decision::Deny, ..permissive() };
+        let judged = banned.judge_after(&tainted(), &reach, directory.path());
+        assert_eq!(judged.decision, Decision::Deny);
+        let strict = Policy { tainted: Decision::Deny, ..permissive() };
+        let judged = strict.judge_after(&tainted(), &reach, directory.path());
+        assert_eq!(judged.decision, Decision::Deny);
+        let yes = permissive().answered_yes();
+        let judged = yes.judge_after(&tainted(), &reach, directory.path());
+        assert_eq!(judged.decision, Decision::Allow);
+    }
+}

@@ -1,0 +1,80 @@
+//! Taint: words from outside are in the session, and may be somebody's instructions.
+//!
+//! What is tainted is derived from the facts of the journal when a session is taken up, so it
+//! survives everything that the journal does and costs nothing while nothing comes from outside.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use mainstay_tools::Fact;
+
+use crate::policy::command::{self, Class};
+
+/// Where words of a session came from that nobody at hand wrote.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    places: BTreeSet<String>,
+    first: Option<String>,
+}
+
+impl Origins {
+    /// Takes in what is remembered of a result.
+    pub(crate) fn note(&mut self, fact: &Fact) {
+        if let Fact::Outside { origin } = fact {
+            self.first.get_or_insert_with(|| origin.clone());
+            self.places.insert(origin.to_lowercase());
+        }
+    }
+
+    /// All of it, for another session that takes in what came of this one.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = Fact> {
+        self.places.iter().map(|place| Fact::Outside { origin: place.clone() })
+    }
+
+    /// Where the first of them came from; nothing where the session is not tainted.
+    pub fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
+    /// Whether words came from this place before.
+    pub(crate) fn knows(&self, place: &str) -> bool {
+        self.places.contains(&place.to_lowercase())
+    }
+}
+
+/// What is to be remembered of a command that ran and reached the network: its output is from there.
+pub(crate) fn from_network(facts: &[Fact], workspace: &Path) -> Option<Fact> {
+    const SHOWN: usize = 200;
+    let command = facts.iter().find_map(|fact| match fact {
+        Fact::Exit { command, .. } | Fact::Background { command, .. } => Some(command),
+        _ => None,
+    })?;
+    if facts.iter().any(|fact| matches!(fact, Fact::Outside { .. })) {
+        return None;
+    }
+    let judged = command::judge(command, workspace);
+    let stage = judged.stages.iter().find(|stage| stage.classes.has(Class::Network))?;
+    let text = if stage.text.is_empty() { command } else { &stage.text };
+    let shown: String = text.chars().take(SHOWN).collect();
+    Some(Fact::Outside { origin: format!("`{shown}`") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_command_that_reaches_the_network_brings_words_from_there() {
+        let ran = |command: &str| [Fact::Exit { command: command.to_owned(), code: 0 }];
+        let workspace = Path::new("/does/not/exist");
+        let origin = |command: &str| from_network(&ran(command), workspace);
+        let outside = Fact::Outside { origin: "`curl -s https://example.org`".to_owned() };
+        assert_eq!(origin("ls; curl -s https://example.org | head"), Some(outside));
+        assert_eq!(origin("cat README.md"), None);
+        assert_eq!(from_network(&[Fact::InDoubt], workspace), None);
+        let mut origins = Origins::default();
+        origins.note(&Fact::Outside { origin: "Example.org".to_owned() });
+        assert!(origins.knows("example.org") && !origins.knows("example.com"));
+        assert_eq!(origins.first(), Some("Example.org"));
+    }
+}

@@ -1,0 +1,108 @@
+//! `mainstay audit`
+
+use std::path::Path;
+
+use clap::Args;
+use mainstay_agent::approval::{self, Which};
+use mainstay_agent::audit::{self, Audit, Item, What};
+use mainstay_journal::session::Session;
+use mainstay_journal::{entry, session};
+use mainstay_store::Error as StoreError;
+use serde_json::json;
+
+use crate::context::{Context, open_existing};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+/// Show what came into a session from where, and what was done after
+///
+/// Words from the network taint a session. What happened while it was tainted is marked with `!`: look
+/// there first when something was done that nobody asked for.
+#[derive(Args, Debug)]
+pub(crate) struct AuditArgs {
+    /// The session (the start of its id is enough)
+    id: String,
+}
+
+pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let store = open_existing(&settings.store)?;
+    let owner = engine::find_owner(&store)?.ok_or_else(|| StoreError::UnknownId {
+        what: "session".to_owned(),
+        typed: args.id.clone(),
+    })?;
+    let (session, entries, mut approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
+        let session = session::find(tx, owner, &args.id)?;
+        let entries = entry::all(tx, session.id)?;
+        Ok((session, entries, approval::list(tx, owner, Which::All)?))
+    })?;
+    approvals.retain(|approval| approval.request.session == session.id);
+    let audit = audit::audit(&entries, &approvals, Path::new(&session.workspace));
+    let mut data = json!(audit);
+    data["session"] = json!(session.id);
+    data["workspace"] = json!(session.workspace);
+    context.output.answer(&data, &text(&session, &audit))?;
+    Ok(Exit::Done)
+}
+
+fn text(session: &Session, audit: &Audit) -> String {
+    let mut text = format!(
+        "session {}  {}\nin {}\n",
+        session.id,
+        wording::line(&session.title),
+        session.workspace
+    );
+    match (&audit.tainted_by, audit.tainted_since) {
+        (Some(by), Some(since)) => text.push_str(&format!(
+            "tainted since {} by {}; what happened after is marked with !\n\n",
+            wording::time(since),
+            wording::line(by)
+        )),
+        _ => text.push_str("not tainted: nothing came from the network\n\n"),
+    }
+    if audit.items.is_empty() {
+        text.push_str("No tool was used.\n");
+    }
+    let width = audit.items.iter().map(|item| item.tool.chars().count()).max().unwrap_or(0);
+    for item in &audit.items {
+        let mark = if item.tainted { '!' } else { ' ' };
+        let words = wording::line(&words(item, &session.workspace));
+        text.push_str(&format!(
+            "{mark} {}  {:<width$}  {words}\n",
+            wording::time(item.at),
+            item.tool
+        ));
+    }
+    text
+}
+
+fn words(item: &Item, workspace: &str) -> String {
+    let inner = |path: &str| {
+        let below = Path::new(path).strip_prefix(workspace).ok();
+        below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
+    };
+    match &item.what {
+        What::Came { origin, outside: true, bytes } => {
+            format!("brought {} from outside: {origin}", wording::size(*bytes))
+        }
+        What::Came { origin, bytes, .. } => {
+            format!("brought {} from {}", wording::size(*bytes), inner(origin))
+        }
+        What::Ran { command, class, code } => {
+            let end = match code {
+                Some(0) => String::new(),
+                Some(code) => format!(", exit code {code}"),
+                None => ", in the background".to_owned(),
+            };
+            format!("ran `{command}` ({}{end})", class.spoken())
+        }
+        What::Changed { path } => format!("changed {}", inner(path)),
+        What::InDoubt { arguments } => format!("may or may not have done {arguments}"),
+        What::Asked { action, standing, by, .. } => match by {
+            Some(by) => format!("wanted {action}: {standing}, by {by}"),
+            None => format!("wanted {action}: {standing}"),
+        },
+    }
+}
