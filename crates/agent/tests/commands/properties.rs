@@ -89,7 +89,7 @@ proptest! {
         let workspace = table::workspace();
         let alone = at(&line, workspace.path());
         let mut wrappings = handed_over(&line);
-        if alone.unclear.is_none() {
+        if alone.unclear.is_none() && !alone.only_bash {
             wrappings.extend(enclosed(&line));
         }
         for wrapped in wrappings {
@@ -106,7 +106,7 @@ proptest! {
     ) {
         let workspace = table::workspace();
         let alone = at(&line, workspace.path());
-        if alone.unclear.is_some() || line.trim().is_empty() || is_open(&line) {
+        if alone.unclear.is_some() || alone.only_bash || line.trim().is_empty() || is_open(&line) {
             return Ok(());
         }
         let both = at(&format!("{line}{joint}{more}"), workspace.path());
