@@ -1,14 +1,16 @@
 //! An agent: the parts that all sessions of a process share.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mainstay_journal::SessionId;
-use mainstay_llm::Client;
+use mainstay_llm::{Candidate, Client};
 use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::children::Children;
+use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::offer::Offer;
 use crate::work::Work;
@@ -23,11 +25,12 @@ pub struct Agent {
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) owner: OwnerId,
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     pub(crate) keeper: Keeper,
-    pub(crate) endings: Endings,
+    pub(crate) endings: Arc<Endings>,
     pub(crate) offer: Offer,
     pub(crate) settings: Settings,
+    pub(crate) children: Arc<Children>,
 }
 
 /// The answer to a request for a session.
@@ -40,22 +43,55 @@ pub enum Opened {
 
 impl Agent {
     /// An agent that keeps its record in `store` and its processes with `keeper`.
-    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, settings: Settings) -> Self {
-        let window = settings.chain.first().and_then(|candidate| candidate.window);
-        let mut tools = mainstay_tools::all();
-        tools.extend(settings.tools.iter().cloned());
-        let offer = Offer::new(tools, window);
-        let client = Client::new();
-        let endings = Endings::of(&keeper);
-        let parts = Parts { store, owner, client, keeper, endings, offer, settings };
-        Self { parts: Arc::new(parts) }
+    pub fn new(store: Store, owner: OwnerId, keeper: Keeper, mut settings: Settings) -> Self {
+        keeper.redact(&settings.redactor);
+        let redactor = settings.redactor.clone();
+        settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
+        let endings = Arc::new(Endings::of(&keeper));
+        let parts = Arc::new_cyclic(|parts| Parts {
+            offer: offer(&settings, parts.clone()),
+            client: Arc::new(Client::new()),
+            children: Arc::default(),
+            store,
+            owner,
+            keeper,
+            endings,
+            settings,
+        });
+        Self { parts }
+    }
+
+    /// The same agent, asking other models.
+    #[must_use]
+    pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
+        let Parts { store, owner, client, keeper, endings, children, settings, .. } = &*self.parts;
+        let settings = Settings { chain, ..settings.clone() };
+        let parts = Arc::new_cyclic(|parts| Parts {
+            // Another window may have room for more tools, or fewer.
+            offer: offer(&settings, parts.clone()),
+            store: store.clone(),
+            owner: *owner,
+            client: client.clone(),
+            keeper: keeper.clone(),
+            endings: endings.clone(),
+            children: children.clone(),
+            settings,
+        });
+        Self { parts }
+    }
+
+    /// The models it asks, the first one first.
+    pub fn chain(&self) -> &[Arc<Candidate>] {
+        &self.parts.settings.chain
     }
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
         let id = SessionId::new();
-        let prompt = prompt::system(workspace, date);
+        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let mut prompt = prompt::system(workspace, date, window);
+        self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
             // The name was made just now.
@@ -76,7 +112,7 @@ impl Agent {
         self.parts.keeper.leave().await;
     }
 
-    fn lease(&self, id: SessionId) -> Result<Acquired> {
+    pub(crate) fn lease(&self, id: SessionId) -> Result<Acquired> {
         let Parts { store, settings, .. } = &*self.parts;
         Ok(blocking(|| store.try_acquire(&format!("session/{id}"), settings.lease))?)
     }
@@ -91,6 +127,15 @@ impl Agent {
     ) -> Result<T> {
         blocking(|| self.parts.store.write(closure))
     }
+}
+
+/// The tools that are offered to the first model.
+fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
+    let window = settings.chain.first().and_then(|candidate| candidate.window);
+    let mut tools = mainstay_tools::all();
+    tools.extend(settings.tools.iter().cloned());
+    tools.push(Arc::new(Delegate::new(agent)));
+    Offer::new(tools, window)
 }
 
 fn in_use(holder: &Holder) -> mainstay_store::Error {

@@ -7,20 +7,22 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_llm::{Answer, Event as Word, Failure, Memo, Request};
-use mainstay_message::{AssistantPart, Content, Message, ToolSpec, Usage};
+use mainstay_message::{AssistantPart, Content, Message, Redactor, ToolSpec, Usage};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
-use crate::{Event, Result};
+use crate::{Event, Result, redaction};
 
 /// What a model that says nothing about its limit may answer, for the reservation.
 const USUAL_OUTPUT: i64 = 8_192;
 /// Tokens of a result that is not known yet, for the reservation.
 const USUAL_RESULT: i64 = 1_000;
 /// Bytes of a token, before a provider's own count is known.
-const USUAL_BYTES: f64 = 3.5;
+pub(crate) const USUAL_BYTES: f64 = 3.5;
+/// What a picture counts as: it is some thousand tokens, however many bytes it has.
+pub(crate) const IMAGE_BYTES: usize = 6_000;
 
 /// How large the next request is, by the bytes of its parts and what providers counted before.
 #[derive(Clone, Debug)]
@@ -46,10 +48,14 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    fn note(&mut self, heard: &Word<'_>) {
+    fn note(&mut self, heard: &Word<'_>, redactor: &Redactor) {
         match heard {
             Word::Failed(attempt) => {
-                self.failed.push(row(attempt));
+                let mut row = row(attempt);
+                for text in [&mut row.said, &mut row.request_id].into_iter().flatten() {
+                    redactor.string(text);
+                }
+                self.failed.push(row);
                 self.next = None;
             }
             Word::Waiting { wait, .. } => self.next = Some(Instant::now() + *wait),
@@ -65,10 +71,7 @@ impl Sizes {
 
     /// Takes in that a model is told of these tools.
     pub(crate) fn add_tools(&mut self, specs: &[ToolSpec]) {
-        let size = |spec: &ToolSpec| {
-            spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
-        };
-        self.bytes += specs.iter().map(size).sum::<usize>();
+        self.bytes += specs.iter().map(crate::offer::size).sum::<usize>();
     }
 
     pub(crate) fn add(&mut self, body: &Body) {
@@ -77,8 +80,7 @@ impl Sizes {
                 .iter()
                 .map(|part| match part {
                     Content::Text(text) => text.len(),
-                    // A picture is some thousand tokens, however many bytes it has.
-                    Content::Image(_) => 6_000,
+                    Content::Image(_) => IMAGE_BYTES,
                 })
                 .sum()
         };
@@ -108,7 +110,7 @@ impl Sizes {
         }
     }
 
-    fn tokens(&self) -> i64 {
+    pub(crate) fn tokens(&self) -> i64 {
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
@@ -204,7 +206,7 @@ impl Asking {
     }
 }
 
-fn used_by(attempts: &[Attempt]) -> Amount {
+pub(crate) fn used_by(attempts: &[Attempt]) -> Amount {
     let calls = i64::try_from(attempts.len()).unwrap_or(1);
     let mut used = Amount { calls, ..Amount::default() };
     for attempt in attempts {
@@ -267,12 +269,17 @@ impl Question<'_> {
         let mut limits = settings.asking.clone();
         limits.chain = limits.chain.min(self.left);
         let mut listener = |word: Word<'_>| {
-            tried.note(&word);
+            tried.note(&word, &settings.redactor);
             if let Some(event) = told(&word) {
                 heard.lock().push(event);
             }
         };
-        client.call(&settings.chain, &request, &limits, &mut listener).await
+        let mut asked = client.call(&settings.chain, &request, &limits, &mut listener).await;
+        match &mut asked {
+            Ok(answer) => redaction::answer(&settings.redactor, answer),
+            Err(failure) => redaction::failure(&settings.redactor, failure),
+        }
+        asked
     }
 }
 

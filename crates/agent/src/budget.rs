@@ -16,6 +16,7 @@ pub const AGENT: Component = Component {
         Migration::Both(TABLES),
         Migration::Both(crate::approval::TABLES),
         Migration::Both(crate::question::TABLES),
+        Migration::Both(crate::snapshots::TABLES),
     ],
 };
 
@@ -179,6 +180,17 @@ fn path(tx: &mut WriteTx<'_>, account: &Account) -> Result<Vec<Step>> {
 /// So many parameters from a number on.
 fn places(from: usize, count: usize) -> String {
     (from..from + count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What a budget has left; nothing stands for no limit.
+pub fn left(tx: &mut ReadTx<'_>, id: &str) -> Result<Limits> {
+    let left = tx.query_opt(
+        "SELECT money_limit - money, tokens_limit - tokens, calls_limit - calls
+         FROM budgets WHERE id = ?1",
+        params![id],
+        |row| Ok(Limits { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? }),
+    )?;
+    Ok(left.unwrap_or_default())
 }
 
 /// A budget and those above it.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, Start};
 use mainstay_journal::entry::{self, Body};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
 use mainstay_store::{BLOB_LIMIT, Id, WriteTx};
-use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Workplace};
+use mainstay_tools::{Fact, Outcome, Piece, Replay, Settled, Waits, Workplace};
 use serde_json::Value;
 use tokio::time::{timeout, timeout_at};
 
@@ -18,11 +18,15 @@ use crate::agent::blocking;
 use crate::asking::Asking;
 use crate::budget::{self, Amount};
 use crate::guard::Verdict;
+use crate::hooks::Moment;
+use crate::hooks::{self, Heard};
 use crate::known::Written;
 use crate::pending::{Pending, Step, fingerprint};
+use crate::snapshots::Change;
 use crate::taint::from_network;
 use crate::turn::{Drive, Halt, spoken};
-use crate::{Event, Result, approval};
+use crate::work::words;
+use crate::{Error, Event, Result, approval, redaction};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -38,7 +42,7 @@ impl Drive<'_> {
     /// down by the next commit.
     pub(crate) async fn run_calls(&mut self) -> std::result::Result<(), Halt> {
         while !self.flying.is_empty() {
-            let group = self.next_group();
+            let group = self.before_calls(self.next_group()).await?;
             let steps: Vec<Step> =
                 group.iter().map(|pending| pending.step(self.work, &self.guard)).collect();
             let mut running = Vec::new();
@@ -60,6 +64,7 @@ impl Drive<'_> {
                         (_, approval) => {
                             pending.approval = approval;
                             pending.plan = self.plan(&pending).await?;
+                            self.save_before(&pending).await?;
                             running.push((pending, Step::Run));
                         }
                     },
@@ -70,7 +75,10 @@ impl Drive<'_> {
                     Step::End(reason) => return Err(Halt::Stuck(reason)),
                 }
             }
-            self.start(&running)?;
+            self.save(&running).await?;
+            while !self.start(&running)? {
+                self.save(&running).await?;
+            }
             self.run_group(running).await?;
         }
         Ok(())
@@ -91,7 +99,7 @@ impl Drive<'_> {
     }
 
     /// What must be known of a call before it starts. Cancelled like the call itself.
-    async fn plan(&self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
+    async fn plan(&mut self, pending: &Pending) -> std::result::Result<Option<Value>, Halt> {
         let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
             return Ok(None);
         };
@@ -104,9 +112,48 @@ impl Drive<'_> {
         }
     }
 
+    /// Saves what these calls are about to change.
+    async fn save(&mut self, running: &[(Pending, Step)]) -> std::result::Result<(), Halt> {
+        for (pending, step) in running {
+            if matches!(step, Step::Run) && pending.started_at.is_none() {
+                self.save_before(pending).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn save_before(&mut self, pending: &Pending) -> std::result::Result<(), Halt> {
+        let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
+            return Ok(());
+        };
+        let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+        let action = tool.action(&pending.invocation(&session, arguments, &workplace));
+        let parts = self.work.agent.parts.clone();
+        let change = Change {
+            store: &parts.store,
+            session: self.work.id,
+            call: pending.id,
+            action: &action,
+            // A hook after the call may change more than the call itself.
+            hooked: parts.settings.hooks.any(Moment::PostToolUse),
+            workplace: &workplace,
+            limits: &parts.settings.snapshots,
+        };
+        let words = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+            saved = self.work.snapshots.before(change) => saved?,
+        };
+        if let Some(message) = words {
+            (self.observer)(Event::Notice { about: "snapshot", message, void: false });
+        }
+        Ok(())
+    }
+
     /// Writes down that calls are about to have their effect. With a new message the next question
-    /// is reserved too, so that it can be asked the moment the results are there.
-    fn start(&mut self, running: &[(Pending, Step)]) -> Result<()> {
+    /// is reserved too, so that it can be asked the moment the results are there. Answers false where
+    /// what they change has to be saved again first.
+    fn start(&mut self, running: &[(Pending, Step)]) -> Result<bool> {
         let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
         let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
         if !starting.is_empty() {
@@ -115,7 +162,8 @@ impl Drive<'_> {
                 .iter()
                 .filter_map(|pending| {
                     let plan = pending.plan.as_ref().map(Value::to_string);
-                    self.known.start(pending.id, Start { plan })
+                    let input = pending.changed_input();
+                    self.known.start(pending.id, Start { plan, input })
                 })
                 .collect();
             let approvals: Vec<Id> =
@@ -126,7 +174,11 @@ impl Drive<'_> {
                 id: Id::new(),
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
-            let (now, reserved) = self.commit_with(|tx, correction| {
+            let saved = self.work.snapshots.pending();
+            let begun = self.commit_with(|tx, correction| {
+                if let Some(saved) = &saved {
+                    saved.write(tx, place)?;
+                }
                 for (id, start) in &of_before {
                     call::start(tx, place.0, *id, start)?;
                 }
@@ -142,7 +194,17 @@ impl Drive<'_> {
                     }
                 };
                 Ok((tx.now(), reserved))
-            })?;
+            });
+            let (now, reserved) = match begun {
+                Err(Error::SnapshotsSwept) => {
+                    self.work.snapshots.doubt();
+                    return Ok(false);
+                }
+                begun => begun?,
+            };
+            if let Some(saved) = &saved {
+                self.work.snapshots.written(saved);
+            }
             // One that could not be reserved is tried again when it is due, and then told.
             if reserved.is_ok()
                 && let Some(next) = next
@@ -160,42 +222,68 @@ impl Drive<'_> {
             (self.observer)(pending.event());
             self.told.push(pending.id);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Runs calls beside each other and takes in their outcomes as they come.
     async fn run_group(&mut self, running: Vec<(Pending, Step)>) -> std::result::Result<(), Halt> {
+        let mut waits = None;
         let mut flights: FuturesUnordered<_> = running
             .into_iter()
             .map(|(pending, step)| {
                 let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
+                let hooks = self.work.agent.parts.settings.hooks.clone();
+                let cancel = self.cancel;
                 async move {
-                    let landed = match step {
+                    let mut landed = match step {
                         Step::Settle => settle(&pending, &workplace, &session).await,
                         _ => Landed::Done(fly(&pending, &workplace, &session).await),
                     };
-                    (pending, landed)
+                    let heard = match &mut landed {
+                        Landed::Done(outcome) => {
+                            let place = (session.as_str(), &*workplace);
+                            hooks::after_call(&hooks, &pending, outcome, place, cancel).await
+                        }
+                        _ => Heard::default(),
+                    };
+                    (pending, landed, heard)
                 }
             })
             .collect();
         loop {
             let landed = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+                () = self.cancel.cancelled() => {
+                    // What has its outcome and waits for hooks only is done.
+                    while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
+                        if let Landed::Done(outcome) = landed {
+                            self.finish(&pending, outcome)?;
+                        }
+                    }
+                    return Err(Halt::Cancelled);
+                }
                 landed = timeout_at(self.deadline, flights.next()) => landed,
             };
-            let (pending, landed) = match landed {
+            let (pending, landed, heard) = match landed {
                 Ok(Some(landed)) => landed,
-                Ok(None) => return Ok(()),
+                Ok(None) => return waits.map_or(Ok(()), Err),
                 Err(_) => {
                     drop(flights);
                     self.close_calls("the turn's time was over").await?;
                     return Ok(());
                 }
             };
+            hooks::tell(self.observer, heard.notices);
             match landed {
+                // The others go on until they have an end or wait too.
+                Landed::Done(Outcome { waits: Some(Waits { reason, resume_at }), .. }) => {
+                    waits.get_or_insert(Halt::Parked { reason, resume_at });
+                }
                 Landed::Done(outcome) => {
                     self.finish(&pending, outcome)?;
+                    if let Some(reason) = heard.halt {
+                        return Err(Halt::Stopped(reason));
+                    }
                     // The last one is written down together with what comes next.
                     if !flights.is_empty() {
                         self.commit(|_| Ok(()))?;
@@ -218,6 +306,7 @@ impl Drive<'_> {
 
     /// Takes in the outcome of a call.
     fn finish(&mut self, pending: &Pending, mut outcome: Outcome) -> std::result::Result<(), Halt> {
+        outcome.pieces.extend(pending.hook_words());
         let print = fingerprint(&outcome);
         let thresholds = pending.thresholds(&self.work.agent.parts.settings);
         let verdict =
@@ -256,6 +345,7 @@ impl Drive<'_> {
     /// Takes in what the model will read of a call.
     fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
         outcome.facts.extend(from_network(&outcome.facts, &self.work.workplace.workspace));
+        redaction::outcome(&self.work.agent.parts.settings.redactor, &mut outcome);
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;
         }
@@ -339,6 +429,14 @@ impl Drive<'_> {
         }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
+            self.unended = match &entry.body {
+                Body::Assistant { parts, .. }
+                    if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>
+                {
+                    Some(words(parts))
+                }
+                _ => None,
+            };
             match entry.body {
                 Body::Assistant { parts, .. } => {
                     asked.extend(parts.into_iter().filter_map(|part| match part {
@@ -356,6 +454,7 @@ impl Drive<'_> {
                     let print = Some(fingerprint.as_str()).filter(|print| !print.is_empty());
                     self.guard.after(&call.name, &call.arguments, print, thresholds);
                 }
+                Body::Notice { text } if hooks::sends_on(&text) => self.stops += 1,
                 _ => {}
             }
         }
@@ -411,6 +510,9 @@ async fn settle(pending: &Pending, workplace: &Arc<Workplace>, session: &str) ->
 
 /// Finds out how a call ended that is not waited for any longer.
 async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Landed {
+    if let Some(outcome) = abandon(pending, workplace, session).await {
+        return Landed::Done(outcome);
+    }
     // A wait that is given up ends what it waited for; then there is an end to be told.
     for _ in 0..2 {
         if let Ok(landed) = timeout(LAST_WORDS, settle(pending, workplace, session)).await {
@@ -418,6 +520,13 @@ async fn last_words(pending: &Pending, workplace: &Arc<Workplace>, session: &str
         }
     }
     Landed::InDoubt(String::new())
+}
+
+/// Ends a call that is not waited for any longer, where its tool can.
+async fn abandon(pending: &Pending, workplace: &Arc<Workplace>, session: &str) -> Option<Outcome> {
+    let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else { return None };
+    let call = pending.invocation(session, arguments, workplace);
+    timeout(2 * LAST_WORDS, tool.abandon(call)).await.ok().flatten()
 }
 
 fn in_doubt(started_at: Option<i64>, words: &str) -> Outcome {

@@ -240,8 +240,9 @@ impl Drive<'_> {
     }
 
     fn note_answer(&mut self, id: Id, answer: &str) -> Result<()> {
-        let owner = self.work.agent.parts.owner;
-        let came = self.commit(|tx| question::answer(tx, owner, id, answer, HERE))?;
+        let parts = self.work.agent.parts.clone();
+        let answer = parts.settings.redactor.text(answer);
+        let came = self.commit(|tx| question::answer(tx, parts.owner, id, &answer, HERE))?;
         if let question::Outcome::TooLate(asked) = came
             && let Some(asker) = &self.work.asker
         {
@@ -256,6 +257,8 @@ impl Drive<'_> {
         let mut waiting = Waiting::default();
         for pending in self.flying.clone() {
             match pending.step(self.work, &self.guard) {
+                // What will be asked about it is known when hooks have seen it.
+                _ if self.owes_hooks(&pending) => {}
                 Step::Ask(doubt) if !self.covered(&doubt)? => {
                     let approval = self.request(&pending, &doubt)?;
                     if approval.standing == Standing::Open {

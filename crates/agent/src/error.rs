@@ -9,6 +9,15 @@ pub enum Error {
     /// Sessions that were begun by turns of sessions that were begun by turns, and so on.
     #[error("this turn would stand {0} budgets deep, which is more than is allowed")]
     TooDeep(i64),
+    /// Objects that a snapshot builds on were swept away; what is about to change is saved again.
+    #[error("old snapshots were cleared away at this moment")]
+    SnapshotsSwept,
+    /// An undo would overwrite what somebody else did, and nobody decided about that.
+    #[error("{0} files were changed by somebody else after the turn; nothing was undone")]
+    Conflicts(usize),
+    /// A hook refused what the user sent; nothing was begun or written down.
+    #[error("a hook refused this: {0}")]
+    Blocked(String),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

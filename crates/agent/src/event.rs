@@ -36,6 +36,20 @@ pub enum Event {
         /// The next of them.
         delta: String,
     },
+    /// A model's answer is whole and written down, be it words or calls.
+    Answer {
+        /// The `provider/model` that gave it.
+        model: String,
+        /// What it took.
+        usage: Usage,
+        /// What it cost, in dollars.
+        cost: f64,
+    },
+    /// The user's words reached the turn while it goes on.
+    Steered {
+        /// The words.
+        text: String,
+    },
     /// A call. It is about to run, unless its result follows at once and says why not.
     ToolCall {
         /// Its id.
@@ -58,7 +72,8 @@ pub enum Event {
     },
     /// Something worth knowing that does not end the turn.
     Notice {
-        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`.
+        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
+        /// `snapshot`, `undo`, `hook`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -1,5 +1,9 @@
 //! Which tools a model is told of: some with the first request, the rest once it asks.
 //!
+//! To load a tool breaks the provider's cache of the whole conversation, which costs more than its
+//! description does in a hundred requests. So a tool waits only where there are too many, or where
+//! the model has little room.
+//!
 //! What was asked for is a fact of a call's result, so the journal says it: a session that is taken
 //! up, or forked, is offered the same tools, and a provider's cache is broken only by the asking.
 
@@ -8,10 +12,17 @@ use std::sync::Arc;
 use mainstay_message::ToolSpec;
 use mainstay_tools::{MoreTools, Told, Tool};
 
-/// A model with a window of so many tokens, or fewer, is told of the most needed tools only.
-const SMALL_WINDOW: u64 = 16 * 1024;
+/// Whether a window of so many tokens is better not filled: its model is told of the most needed
+/// tools only, and less of everything else.
+pub(crate) fn is_small(window: u64) -> bool {
+    window <= 16 * 1024
+}
+
+/// What the first request tells of tools, in bytes; those beyond it wait.
+const MOST_BYTES: usize = 8 * 1024;
 
 /// The tools of an agent, and what a model is told of them.
+#[derive(Clone)]
 pub struct Offer {
     tools: Vec<(String, Arc<dyn Tool>)>,
     first: Vec<ToolSpec>,
@@ -21,15 +32,23 @@ pub struct Offer {
 impl Offer {
     /// Offers these tools to a model with a window of so many tokens, where that is known.
     pub fn new(tools: Vec<Arc<dyn Tool>>, window: Option<u64>) -> Self {
-        let small = window.is_some_and(|window| window <= SMALL_WINDOW);
+        let small = window.is_some_and(is_small);
+        let specs: Vec<(Told, ToolSpec)> =
+            tools.iter().map(|tool| (tool.told(), tool.spec())).collect();
+        let always = specs.iter().filter(|(told, _)| *told == Told::Always);
+        let mut bytes: usize = always.map(|(_, spec)| size(spec)).sum();
         let (mut first, mut on_demand) = (Vec::new(), Vec::new());
-        for tool in &tools {
-            let waits = match tool.told() {
+        for (told, spec) in specs {
+            let waits = match told {
                 Told::Always => false,
-                Told::Usually => small,
+                Told::Usually if small || bytes + size(&spec) > MOST_BYTES => true,
+                Told::Usually => {
+                    bytes += size(&spec);
+                    false
+                }
                 Told::OnDemand => true,
             };
-            if waits { &mut on_demand } else { &mut first }.push(tool.spec());
+            if waits { &mut on_demand } else { &mut first }.push(spec);
         }
         let mut offer = Self {
             tools: tools.into_iter().map(|tool| (tool.spec().name, tool)).collect(),
@@ -66,8 +85,16 @@ impl Offer {
     }
 }
 
+/// How many bytes of a request a tool takes.
+pub(crate) fn size(spec: &ToolSpec) -> usize {
+    spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+}
+
 #[cfg(test)]
 mod tests {
+    use futures_util::future::BoxFuture;
+    use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Traits};
+
     use super::*;
 
     fn names(specs: &[ToolSpec]) -> Vec<&str> {
@@ -88,6 +115,51 @@ mod tests {
         assert_eq!(names(&later[..6]), names(&first), "what was told before stands as it was");
         assert_eq!(names(&later[6..]), ["glob", "process"]);
         assert!(offer.tool("glob").is_some() && offer.tool("gone").is_none());
+    }
+
+    #[test]
+    fn what_is_too_much_for_the_first_request_waits() {
+        let mut tools = mainstay_tools::all();
+        let ours = tools.len();
+        tools.extend((0..100).map(|number| -> Arc<dyn Tool> { Arc::new(Foreign(number)) }));
+        let offer = Offer::new(tools, Some(200_000));
+        let first = offer.specs(&[]);
+        let told: usize = first.iter().map(size).sum();
+        assert!(first.len() > ours && told < MOST_BYTES + 3_000, "{} tools: {told}", first.len());
+        let more = first.last().unwrap();
+        assert_eq!(more.name, MoreTools::NAME);
+        assert!(more.description.contains("foreign_99"), "{}", more.description);
+        assert_eq!(offer.names().count(), ours + 101);
+    }
+
+    /// One of many tools from elsewhere.
+    struct Foreign(u32);
+
+    impl Tool for Foreign {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec {
+                name: format!("foreign_{}", self.0),
+                description: format!("Does {}. {}", self.0, "It is long to tell. ".repeat(20)),
+                parameters: serde_json::json!({ "type": "object" }),
+            }
+        }
+
+        fn traits(&self) -> Traits {
+            let wall = std::time::Duration::from_secs(1);
+            Traits { replay: Replay::Pure, beside: Beside::Others, wall }
+        }
+
+        fn action(&self, _: &Invocation<'_>) -> Action {
+            Action::Read
+        }
+
+        fn run<'a>(
+            &'a self,
+            _: Invocation<'a>,
+            _: Option<&'a serde_json::Value>,
+        ) -> BoxFuture<'a, Outcome> {
+            Box::pin(async { Outcome::default() })
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::approval::bound;
 use crate::deciding::Doubt;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
+use crate::hooks::{Hooked, Permission};
 use crate::policy::{self, Class, Decision, Judged};
 use crate::work::Work;
 use crate::{Event, Settings};
@@ -28,6 +29,8 @@ pub(crate) struct Pending {
     pub(crate) plan: Option<Value>,
     /// When it was started, by this process or one that is gone; nothing before that.
     pub(crate) started_at: Option<i64>,
+    /// What the hooks before it said; nothing before they were asked.
+    pub(crate) hooked: Option<Hooked>,
     /// The request that a person said yes to.
     pub(crate) approval: Option<Id>,
 }
@@ -60,6 +63,7 @@ impl Pending {
             call,
             plan: None,
             started_at: None,
+            hooked: None,
             approval: None,
         }
     }
@@ -68,12 +72,20 @@ impl Pending {
     pub(crate) fn from_record(agent: &Agent, open: &call::Open) -> Self {
         let plan = open.plan.as_deref().and_then(|plan| serde_json::from_str(plan).ok());
         let started = matches!(open.state, State::Started);
-        Self {
+        let mut pending = Self {
             id: open.id,
             plan,
             started_at: started.then(|| open.started_at.unwrap_or(0)),
             ..Self::new(agent, open.call.clone())
+        };
+        if started {
+            let changed = open.input.is_some();
+            pending.hooked = Some(Hooked { changed, ..Hooked::default() });
         }
+        if let Some(input) = &open.input {
+            pending.arguments = arguments(input);
+        }
+        pending
     }
 
     /// How the tool is to be treated; a tool that is not there does nothing.
@@ -137,13 +149,28 @@ impl Pending {
             Verdict::Withhold(times) => return Step::Withhold(times),
             Verdict::Go | Verdict::Nudge(_) => {}
         }
+        if let Some(reason) = self.hooked.as_ref().and_then(|hooked| hooked.refused.as_ref()) {
+            return Step::Refuse(Outcome::failed(format!(
+                "[Mainstay: not run. A hook refused it: {reason}]"
+            )));
+        }
         let session = work.id.to_string();
         let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+        if let Action::Write(_) | Action::Execute(_) = action
+            && let Some(mark) = settings.redactor.mark_in(&self.call.arguments)
+        {
+            return Step::Refuse(Outcome::failed(format!(
+                "Not done: {mark} stands for a secret that you are not shown, and would be written \
+                 in its place. Leave those words as they are (edit_file changes only others), or \
+                 ask the user to do it."
+            )));
+        }
         if let Action::Ask { question, choices } = action {
             return Step::Question(question, choices);
         }
         let workspace = &work.workplace.workspace;
         let judged = settings.policy.judge_after(&work.origins, &action, workspace);
+        let judged = self.heeding_hooks(judged, settings);
         match judged.decision {
             Decision::Allow => Step::Run,
             Decision::Ask => {
@@ -156,12 +183,30 @@ impl Pending {
         }
     }
 
+    /// What the policy makes of it, with what hooks said of it: they answer its questions or ask
+    /// their own, and lift no ban.
+    fn heeding_hooks(&self, mut judged: Judged, settings: &Settings) -> Judged {
+        let permission = self.hooked.as_ref().and_then(|hooked| hooked.permission.as_ref());
+        match (judged.decision, permission) {
+            (Decision::Ask, Some(Permission::Allow)) => judged.decision = Decision::Allow,
+            (Decision::Allow | Decision::Ask, Some(Permission::Ask(reason))) if !settings.yes => {
+                judged.decision = Decision::Ask;
+                judged.reason = Some(format!("a hook asks: {reason}"));
+                // What a hook asks is asked each time.
+                judged.needs = None;
+            }
+            _ => {}
+        }
+        judged
+    }
+
     /// What it would do, in words that go on after "wants".
     fn in_words(&self, action: &Action) -> String {
         match action {
             // Which look it is stands in the arguments.
             Action::Read => {
-                let arguments: String = self.call.arguments.chars().take(300).collect();
+                let arguments = self.arguments.as_ref().map(Value::to_string).unwrap_or_default();
+                let arguments: String = arguments.chars().take(300).collect();
                 format!("to look at something: {arguments}")
             }
             action => policy::spoken(action),

@@ -137,8 +137,8 @@ impl Policy {
                 Judged { needs: hosts, ..self.simply(Class::Network, None) }
             }
             Action::Persist(_) => self.simply(Class::Persist, None),
-            // Asking asks by itself.
-            Action::Ask { .. } => {
+            // Asking asks by itself, and what a child does is judged when it does it.
+            Action::Ask { .. } | Action::Delegate(_) => {
                 Judged { decision: Decision::Allow, ..self.simply(Class::Read, None) }
             }
         }
@@ -256,6 +256,7 @@ pub fn spoken(action: &Action) -> String {
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
         Action::Ask { question, .. } => format!("to ask: {question}"),
+        Action::Delegate(task) => format!("to have this done: {task}"),
     }
 }
 

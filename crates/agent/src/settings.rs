@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_llm::{Candidate, Effort};
+use mainstay_message::Redactor;
+use mainstay_tools::sandbox::Wishes;
 use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
+use crate::hooks::Hooks;
 use crate::policy::Policy;
 
 /// What a face decides for the engine.
@@ -39,12 +42,24 @@ pub struct Settings {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that commands get besides the usual ones.
     pub pass_environment: Vec<String>,
+    /// How many child sessions work side by side.
+    pub children: usize,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// How much snapshots may hold and take.
+    pub snapshots: mainstay_tools::snapshot::Limits,
+    /// What commands and file tools are confined to.
+    pub sandbox: Wishes,
     /// Tools besides those that every agent has.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Reads documents for the tools.
     pub reader: Option<Reader>,
+    /// Commands of the user that are run at fixed points of a turn.
+    pub hooks: Arc<Hooks>,
+    /// Whether a question that a hook raises is answered with yes.
+    pub yes: bool,
+    /// Knows the secrets that enter neither the record nor a request nor an event.
+    pub redactor: Redactor,
 }
 
 /// What may be spent, at most.
@@ -105,9 +120,15 @@ impl Default for Settings {
             lease: Duration::from_secs(30),
             environment: Vec::new(),
             pass_environment: Vec::new(),
+            children: 4,
             forbidden: Vec::new(),
+            snapshots: mainstay_tools::snapshot::Limits::default(),
+            sandbox: Wishes::default(),
             tools: Vec::new(),
             reader: None,
+            hooks: Arc::default(),
+            yes: false,
+            redactor: Redactor::default(),
         }
     }
 }

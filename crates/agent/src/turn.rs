@@ -16,7 +16,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
 use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, process};
 use mainstay_llm::{Answer, Failure, Stop as Why};
-use mainstay_message::AssistantPart;
+use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ use crate::guard::LoopGuard;
 use crate::known::Known;
 use crate::pending::Pending;
 use crate::work::{Work, words};
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, budget, processes, redaction};
 
 /// A turn being worked on.
 pub(crate) struct Drive<'a> {
@@ -54,6 +54,17 @@ pub(crate) struct Drive<'a> {
     pub(crate) waiting: Waiting,
     answer: String,
     empty_answers: u32,
+    /// An answer that was recorded before the turn could be ended.
+    pub(crate) unended: Option<String>,
+    /// How often hooks sent the turn on when it was about to end.
+    pub(crate) stops: u32,
+}
+
+/// Whether an answer was cut at the model's limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Yes,
+    No,
 }
 
 /// What came of a question.
@@ -68,6 +79,8 @@ pub(crate) enum Halt {
     },
     Failed(String),
     Stuck(String),
+    /// A hook ends the turn, for this reason.
+    Stopped(String),
     /// The engine itself cannot go on; nothing more is written.
     Broken(Error),
 }
@@ -153,6 +166,8 @@ impl<'a> Drive<'a> {
             waiting: Waiting::default(),
             answer: String::new(),
             empty_answers: 0,
+            unended: None,
+            stops: 0,
         }
     }
 
@@ -160,12 +175,14 @@ impl<'a> Drive<'a> {
     fn take_up(&mut self) -> Result<()> {
         let agent = self.work.agent.clone();
         let (session, turn) = self.place();
-        let budgets = agent.parts.settings.budgets;
+        let (budgets, is_child) = (agent.parts.settings.budgets, self.work.is_child);
         self.commit(|tx| {
             model_call::abandon(tx, session)?;
             turn::reopen(tx, turn)?;
             let parent = budget::of_session(session);
-            budget::open(tx, &parent, None, &budgets.session)?;
+            if !is_child {
+                budget::open(tx, &parent, None, &budgets.session)?;
+            }
             budget::open(tx, &budget::of_turn(turn), Some(&parent), &budgets.turn)?;
             Ok(())
         })?;
@@ -211,6 +228,12 @@ impl<'a> Drive<'a> {
             return Err(Error::NoModel.into());
         }
         self.run_calls().await?;
+        self.pass_on_context()?;
+        if let Some(answer) = self.unended.take().filter(|answer| !answer.is_empty())
+            && self.concluded(answer, Cut::No).await?
+        {
+            return Ok(());
+        }
         loop {
             let asking = self.asking()?;
             let mut tried = Tried::default();
@@ -228,10 +251,11 @@ impl<'a> Drive<'a> {
             match asked {
                 Ok(answer) => {
                     let calls = calls_of(&answer);
+                    self.known.later.push(answer_event(&answer));
                     let body = self.known.say(asking, attempts, &answer, &calls);
                     self.work.take_in(&body);
                     if calls.is_empty() {
-                        if self.answered(&answer)? {
+                        if self.answered(&answer).await? {
                             return Ok(());
                         }
                     } else {
@@ -323,9 +347,9 @@ impl<'a> Drive<'a> {
 
     /// Ends the turn with an answer, in the commit that writes it down. A model that said nothing is
     /// asked once more.
-    fn answered(&mut self, answer: &Answer) -> std::result::Result<bool, Halt> {
-        self.answer = words(&answer.parts);
-        if self.answer.is_empty() {
+    async fn answered(&mut self, answer: &Answer) -> std::result::Result<bool, Halt> {
+        let said = words(&answer.parts);
+        if said.is_empty() {
             if self.empty_answers >= EMPTY_ANSWERS {
                 return Err(Halt::Failed(format!(
                     "{} ended its turn without a word, twice",
@@ -337,9 +361,18 @@ impl<'a> Drive<'a> {
             self.commit_entries(&[Body::Notice { text }])?;
             return Ok(false);
         }
-        let cut = matches!(answer.stop, Why::Length);
+        let cut = if matches!(answer.stop, Why::Length) { Cut::Yes } else { Cut::No };
+        self.concluded(said, cut).await
+    }
+
+    /// Ends the turn with these words, unless a hook sends it on.
+    async fn concluded(&mut self, answer: String, cut: Cut) -> std::result::Result<bool, Halt> {
+        if self.is_sent_on(&answer).await? {
+            return Ok(false);
+        }
+        self.answer = answer;
         self.end(How::Answered, None)?;
-        if cut {
+        if cut == Cut::Yes {
             let message = "the answer was cut at the model's limit for one answer".to_owned();
             (self.observer)(Event::Notice { about: "cut", message, void: false });
         }
@@ -355,6 +388,7 @@ impl<'a> Drive<'a> {
         if self.work.has_processes {
             self.announce()?;
         }
+        self.hear_user()?;
         if let Some(asking) = self.next.take() {
             return Ok(asking);
         }
@@ -369,6 +403,26 @@ impl<'a> Drive<'a> {
             Ok(()) => Ok(asking),
             Err(spent) => Err(Halt::Parked { reason: spent.0, resume_at: None }),
         }
+    }
+
+    /// Takes in what the user said since the last round. It is told when it is written down, and what
+    /// is not written down is not taken.
+    fn hear_user(&mut self) -> Result<()> {
+        let waiting = self.work.steering.snapshot();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let count = waiting.len();
+        let bodies: Vec<Body> = waiting.into_iter().map(|content| Body::User { content }).collect();
+        self.commit_entries(&bodies)?;
+        self.work.steering.heard(count);
+        for body in &bodies {
+            if let Body::User { content } = body {
+                let words: Vec<&str> = content.iter().filter_map(Content::text).collect();
+                (self.observer)(Event::Steered { text: words.join("\n") });
+            }
+        }
+        Ok(())
     }
 
     /// Tells the model which background processes ended.
@@ -402,12 +456,13 @@ impl<'a> Drive<'a> {
     async fn halt(&mut self, halt: Halt) -> Result<Ending> {
         match halt {
             Halt::Broken(error) => Err(error),
-            Halt::Parked { reason, resume_at } => {
+            Halt::Parked { mut reason, resume_at } => {
+                self.work.agent.parts.settings.redactor.string(&mut reason);
                 let turn = self.turn.id;
                 let (agent, place, next) =
                     (self.work.agent.clone(), self.place(), self.next.take());
                 let account = self.account.clone();
-                self.commit(|tx| {
+                self.commit_snapshot(|tx| {
                     if let Some(next) = &next {
                         next.withdraw(tx, &agent, &account, place)?;
                     }
@@ -423,6 +478,10 @@ impl<'a> Drive<'a> {
                 self.close_calls("the turn was ended because it went in circles").await?;
                 self.end(How::Stuck, Some(reason))
             }
+            Halt::Stopped(reason) => {
+                self.close_calls("a hook stopped the turn").await?;
+                self.end(How::Cancelled, Some(format!("a hook stopped it: {reason}")))
+            }
             Halt::Cancelled => {
                 self.close_calls("the user stopped the turn").await?;
                 self.end(How::Cancelled, None)
@@ -430,11 +489,14 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn end(&mut self, how: How, reason: Option<String>) -> Result<Ending> {
+    fn end(&mut self, how: How, mut reason: Option<String>) -> Result<Ending> {
+        if let Some(reason) = &mut reason {
+            self.work.agent.parts.settings.redactor.string(reason);
+        }
         let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
         let account = self.account.clone();
         let body = Body::End { outcome: how, reason: reason.clone() };
-        self.commit(|tx| {
+        self.commit_snapshot(|tx| {
             if let Some(next) = &next {
                 next.withdraw(tx, &agent, &account, place)?;
             }
@@ -462,17 +524,46 @@ impl<'a> Drive<'a> {
         })
     }
 
-    fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {
+    /// Commits what is known, how files are now that the turn stops, and more.
+    fn commit_snapshot(
+        &mut self,
+        mut more: impl FnMut(&mut WriteTx<'_>) -> Result<()> + Send,
+    ) -> Result<()> {
+        let (parts, place) = (self.work.agent.parts.clone(), self.place());
+        loop {
+            let Work { snapshots, workplace, id, .. } = &mut *self.work;
+            snapshots.after(&parts.store, *id, workplace, &parts.settings.snapshots)?;
+            let saved = snapshots.pending();
+            let written = self.commit(|tx| {
+                if let Some(saved) = &saved {
+                    saved.write(tx, place)?;
+                }
+                more(tx)
+            });
+            match written {
+                Err(Error::SnapshotsSwept) => self.work.snapshots.doubt(),
+                written => {
+                    if let Some(saved) = saved.as_ref().filter(|_| written.is_ok()) {
+                        self.work.snapshots.written(saved);
+                    }
+                    return written;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn commit_entries(&mut self, bodies: &[Body]) -> Result<()> {
         let (session, turn) = self.place();
+        let mut bodies = bodies.to_vec();
+        let redactor = &self.work.agent.parts.settings.redactor;
+        bodies.iter_mut().for_each(|body| redaction::body(redactor, body));
         self.commit(|tx| {
-            for body in bodies {
+            for body in &bodies {
                 entry::append(tx, session, turn, body)?;
             }
             Ok(())
         })?;
-        for body in bodies {
-            self.work.take_in(body);
-        }
+        bodies.iter().for_each(|body| self.work.take_in(body));
         Ok(())
     }
 }
@@ -486,6 +577,13 @@ fn calls_of(answer: &Answer) -> Vec<mainstay_message::Call> {
             _ => None,
         })
         .collect()
+}
+
+fn answer_event(answer: &Answer) -> Event {
+    #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
+    let cost = answer.cost.unwrap_or(0) as f64 / 1e6;
+    let (model, usage) = (answer.candidate.to_string(), answer.usage.unwrap_or_default());
+    Event::Answer { model, usage, cost }
 }
 
 /// A time, as people say it.

@@ -9,6 +9,7 @@ use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
+use mainstay_tools::sandbox::{Confinement, Network};
 use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +17,13 @@ use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
 use crate::ended::Ended;
+use crate::policy::Decision;
+use crate::redaction::Curtain;
 use crate::remembered::Rules;
+use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, budget, processes};
+use crate::{Error, Event, Observer, Result, Steering, budget, hooks, processes, redaction};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -40,13 +44,35 @@ pub struct Work {
     loaded: Vec<String>,
     /// Whether the session has processes in the background whose end is not taken note of.
     pub(crate) has_processes: bool,
+    /// Whether hooks were told that the session is taken up.
+    pub(crate) greeted: bool,
+    /// What hooks want the model to know, to be written down with the next entries.
+    pub(crate) context: Vec<String>,
+    /// What the user wants a running turn to hear.
+    pub(crate) steering: Steering,
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
     /// Where words in it came from that taint it.
     pub(crate) origins: Origins,
-    is_new: bool,
+    pub(crate) snapshots: Snapshots,
+    /// Whether an undo was begun that did not come to its end.
+    pub(crate) interrupted_undo: bool,
+    /// What a child session was begun with; nothing where it is taken up again.
+    pub(crate) parent: Option<Parent>,
+    /// Whether a turn of another session began this one.
+    pub(crate) is_child: bool,
+    pub(crate) is_new: bool,
+}
+
+/// Where a child session comes from.
+pub(crate) struct Parent {
+    pub(crate) session: SessionId,
+    /// The budget it is charged to.
+    pub(crate) budget: String,
+    /// What it may spend of that.
+    pub(crate) limits: budget::Limits,
 }
 
 /// What a user sends.
@@ -84,22 +110,31 @@ impl Work {
             recent: Vec::new(),
             last: None,
             has_processes: false,
+            greeted: false,
+            context: Vec::new(),
+            steering: Steering::default(),
             asker: None,
             rules: Rules::default(),
+            snapshots: Snapshots::fresh(),
+            interrupted_undo: false,
+            parent: None,
+            is_child: false,
             origins: Origins::default(),
             is_new: true,
         }
     }
 
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
-        let (row, last, entries) = blocking(|| {
-            agent.parts.store.read(|tx| -> mainstay_journal::Result<_> {
+        let (row, last, entries, interrupted_undo) = blocking(|| {
+            agent.parts.store.read(|tx| -> Result<_> {
                 let row = session::get(tx, id)?;
                 let prompt = match &row {
                     Some(row) => session::prompt(tx, row)?,
                     None => String::new(),
                 };
-                Ok((row.map(|row| (row, prompt)), turn::last(tx, id)?, entry::all(tx, id)?))
+                let interrupted = snapshots::interrupted(tx, id)?;
+                let row = row.map(|row| (row, prompt));
+                Ok((row, turn::last(tx, id)?, entry::all(tx, id)?, interrupted))
             })
         })?;
         let (row, prompt) = row.ok_or_else(|| mainstay_store::Error::UnknownId {
@@ -107,7 +142,9 @@ impl Work {
             typed: id.to_string(),
         })?;
         let mut work = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
-        work.is_new = false;
+        (work.is_new, work.interrupted_undo) = (false, interrupted_undo);
+        work.is_child = row.begun_by.is_some();
+        work.snapshots = Snapshots::default();
         for entry in &entries {
             work.take_in_at(&entry.body, entry.at);
         }
@@ -128,9 +165,36 @@ impl Work {
         &self.origins
     }
 
+    /// Reaches a turn while it goes on.
+    pub fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
+
+    /// How many tokens the next request has, as far as can be told.
+    pub fn size(&self) -> i64 {
+        self.sizes.tokens()
+    }
+
+    /// The last turn, as it stands.
+    pub fn last_turn(&self) -> Option<&Turn> {
+        self.last.as_ref()
+    }
+
+    /// Asks other models from now on.
+    pub fn ask_from_now_on(&mut self, agent: Agent) {
+        self.specs = agent.parts.offer.specs(&self.loaded);
+        self.agent = agent;
+    }
+
+    /// Writes down which background processes ended, also while no turn goes on.
+    pub fn look_after_processes(&mut self) -> Result<()> {
+        processes::note_endings(self)
+    }
+
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
     /// parked.
     pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {
+        self.agent.parts.children.asked_here(self.id, asker.clone());
         self.asker = Some(asker);
     }
 
@@ -142,21 +206,44 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended> {
+        let redactor = self.agent.parts.settings.redactor.clone();
+        let input = redaction::input(&redactor, input);
+        let mut curtain = Curtain::new(&redactor);
+        let ended = self.do_turn(&input, &mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_turn(
+        &mut self,
+        input: &Input,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
+            let notices = self.consult(Some(input), cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
+            hooks::tell(observer, notices);
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
+        self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let same =
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
         match same {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
-            Some(turn) => return Drive::resume(self, turn, observer, cancel).await,
-            None => self.set_aside(observer, cancel).await?,
+            Some(turn) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
+                return Drive::resume(self, turn, observer, cancel).await;
+            }
+            None => {
+                hooks::tell(observer, self.consult(Some(input), cancel).await?);
+                self.set_aside(observer, cancel).await?;
+            }
         }
         let turn = self.begin_turn(&key, input)?;
         Drive::begin(self, turn, observer, cancel).await
@@ -169,11 +256,24 @@ impl Work {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Option<Ended>> {
+        let mut curtain = Curtain::new(&self.agent.parts.settings.redactor);
+        let ended = self.do_resume(&mut |event| curtain.tell(event, observer), cancel).await;
+        curtain.tell_rest(observer);
+        ended
+    }
+
+    async fn do_resume(
+        &mut self,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Ended>> {
         self.tell_session(observer);
+        self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
         let Some(turn) = self.last.clone() else { return Ok(None) };
         match turn.outcome {
             None | Some(Outcome::Failed) => {
+                hooks::tell(observer, self.consult(None, cancel).await?);
                 Drive::resume(self, turn, observer, cancel).await.map(Some)
             }
             Some(_) => self.told_again(&turn, observer).map(Some),
@@ -187,7 +287,11 @@ impl Work {
 
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
-        processes::end_all(&mut self).await
+        processes::end_all(&mut self).await?;
+        if self.snapshots.were_taken() {
+            blocking(|| snapshots::sweep_if_due(&self.agent.parts.store))?;
+        }
+        Ok(())
     }
 
     fn tell_session(&self, observer: Observer<'_>) {
@@ -197,8 +301,17 @@ impl Work {
         });
     }
 
+    /// Finishes an undo that was interrupted, and says so.
+    fn tell_finished_undo(&mut self, observer: Observer<'_>) -> Result<()> {
+        if self.finish_undo()?.is_some() {
+            let message = "an undo that was interrupted is finished now".to_owned();
+            observer(Event::Notice { about: "undo", message, void: false });
+        }
+        Ok(())
+    }
+
     /// Ends a turn that is not over, because something new was asked: what had begun is settled.
-    async fn set_aside(
+    pub(crate) async fn set_aside(
         &mut self,
         observer: Observer<'_>,
         cancel: &CancellationToken,
@@ -217,8 +330,11 @@ impl Work {
         let settings = &agent.parts.settings;
         let workspace = self.workplace.workspace.display().to_string();
         let title = title(&input.content);
-        let body = Body::User { content: input.content.clone() };
+        let context = std::mem::take(&mut self.context);
+        let mut bodies = vec![Body::User { content: input.content.clone() }];
+        bodies.extend(context.into_iter().map(|text| Body::Notice { text }));
         let (is_new, prompt, lease) = (self.is_new, &self.prompt, &self.lease);
+        let (parent, is_child) = (self.parent.as_ref(), self.is_child);
         let row = agent.write(|tx| {
             lease.guard(tx)?;
             if is_new {
@@ -227,23 +343,36 @@ impl Work {
                     workspace: &workspace,
                     prompt,
                     title: &title,
+                    begun_by: parent.map(|parent| parent.session),
                 };
                 session::create(tx, id, &new)?;
             }
             let row = turn::begin(tx, turn, id, key)?;
-            let parent = budget::of_session(id);
-            budget::open(tx, &parent, None, &settings.budgets.session)?;
+            let session = budget::of_session(id);
+            match parent {
+                Some(above) => {
+                    budget::open(tx, &session, Some(&above.budget), &above.limits)?;
+                }
+                // A child's share stays what it was.
+                None if is_child => {}
+                None => {
+                    budget::open(tx, &session, None, &settings.budgets.session)?;
+                }
+            }
             let limits = &settings.budgets.turn;
-            let depth = budget::open(tx, &budget::of_turn(turn), Some(&parent), limits)?;
+            let depth = budget::open(tx, &budget::of_turn(turn), Some(&session), limits)?;
             if depth > settings.budgets.depth {
                 return Err(Error::TooDeep(depth));
             }
-            entry::append(tx, id, turn, &body)?;
+            for body in &bodies {
+                entry::append(tx, id, turn, body)?;
+            }
             Ok(row)
         })?;
         self.is_new = false;
+        self.is_child |= self.parent.take().is_some();
         self.recent.clear();
-        self.take_in(&body);
+        bodies.iter().for_each(|body| self.take_in(body));
         self.last = Some(row.clone());
         Ok(row)
     }
@@ -301,7 +430,14 @@ impl Work {
 
 fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     let settings = &agent.parts.settings;
+    let mut wishes = settings.sandbox.clone();
+    if settings.policy.network == Decision::Deny {
+        wishes.network = Network::Closed;
+    }
+    wishes.make_caches(&workspace, &settings.environment);
+    let sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
     Workplace {
+        confinement: sandbox.map(Confinement::to).unwrap_or_default(),
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),

@@ -25,6 +25,8 @@ pub struct Open {
     pub plan: Option<String>,
     /// When it was started, in milliseconds since 1970.
     pub started_at: Option<i64>,
+    /// The arguments that it was started with, where they are others than the model's.
+    pub input: Option<String>,
 }
 
 /// How far a call is.
@@ -56,6 +58,8 @@ pub struct Intended {
 pub struct Start {
     /// What the tool wants to know after a crash, as JSON.
     pub plan: Option<String>,
+    /// The arguments that it is given, where they are others than the model's.
+    pub input: Option<String>,
 }
 
 /// Writes down a call that a model asked for in the entry `seq`, as its number `position`.
@@ -67,15 +71,31 @@ pub fn intend(
 ) -> Result<()> {
     let position = i64::try_from(position).unwrap_or(i64::MAX);
     let Intended { id, tool, start } = call;
-    let (state, plan, started_at) = match start {
-        None => (State::Intended, None, None),
-        Some(Start { plan }) => (State::Started, plan.as_deref(), Some(tx.now())),
+    let (state, started_at) = match start {
+        None => (State::Intended, None),
+        Some(_) => (State::Started, Some(tx.now())),
+    };
+    let (plan, input) = match start {
+        None => (None, None),
+        Some(Start { plan, input }) => (plan.as_deref(), input.as_deref().map(storable)),
     };
     let tool = storable(tool);
     tx.execute(
-        "INSERT INTO calls (id, session, turn, seq, position, tool, state, plan, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        params![*id, session, turn, seq, position, &*tool, state, plan, started_at],
+        "INSERT INTO calls
+             (id, session, turn, seq, position, tool, state, plan, started_at, input)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            *id,
+            session,
+            turn,
+            seq,
+            position,
+            &*tool,
+            state,
+            plan,
+            started_at,
+            input.as_deref()
+        ],
     )?;
     Ok(())
 }
@@ -83,9 +103,11 @@ pub fn intend(
 /// Writes down that a call is about to have its effect.
 pub fn start(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, start: &Start) -> Result<()> {
     let now = tx.now();
+    let input = start.input.as_deref().map(storable);
     tx.execute(
-        "UPDATE calls SET state = ?3, plan = ?4, started_at = ?5 WHERE session = ?1 AND id = ?2",
-        params![session, id, State::Started, start.plan.as_deref(), now],
+        "UPDATE calls SET state = ?3, plan = ?4, started_at = ?5, input = ?6
+         WHERE session = ?1 AND id = ?2",
+        params![session, id, State::Started, start.plan.as_deref(), now, input.as_deref()],
     )?;
     Ok(())
 }
@@ -104,19 +126,20 @@ pub fn finish(tx: &mut WriteTx<'_>, session: SessionId, id: CallId, seq: i64) ->
 /// stands in the entries.
 pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
     let rows = tx.query(
-        "SELECT id, turn, seq, position, state, plan, started_at FROM calls
+        "SELECT id, turn, seq, position, state, plan, started_at, input FROM calls
          WHERE session = ?1 AND state <> 'done' ORDER BY seq, position",
         params![session],
         |row| {
             let (seq, position): (i64, i64) = (row.get(2)?, row.get(3)?);
             let (state, plan, started_at) = (row.get(4)?, row.get(5)?, row.get(6)?);
-            Ok((row.get(0)?, row.get(1)?, seq, position, state, plan, started_at))
+            let input: Option<String> = row.get(7)?;
+            Ok((row.get(0)?, row.get(1)?, seq, position, state, plan, started_at, input))
         },
     )?;
     let mut open = Vec::with_capacity(rows.len());
     // An entry may ask for a thousand calls, and is read once.
     let mut asked: (i64, Vec<Call>) = (0, Vec::new());
-    for (id, turn, seq, position, state, plan, started_at) in rows {
+    for (id, turn, seq, position, state, plan, started_at, input) in rows {
         if asked.0 != seq {
             asked = (seq, calls_of(entry::get(tx, session, seq)?));
         }
@@ -125,7 +148,7 @@ pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
             what: format!("call {id}"),
             detail: format!("entry {seq} of session {session} does not ask for it"),
         })?;
-        open.push(Open { id, turn, seq, call, state, plan, started_at });
+        open.push(Open { id, turn, seq, call, state, plan, started_at, input });
     }
     Ok(open)
 }

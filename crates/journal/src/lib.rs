@@ -6,13 +6,16 @@
 //!
 //! This crate owns those tables. It must not know providers' wire formats, nor tools.
 
+pub mod archive;
 pub mod call;
 pub mod entry;
 mod error;
+mod fork;
 mod ids;
 pub mod model_call;
 mod pictures;
 pub mod process;
+mod removal;
 mod schema;
 pub mod session;
 mod storable;
@@ -20,6 +23,8 @@ pub mod turn;
 mod view;
 
 pub use error::{Error, Result};
+pub use fork::{fork, last_input};
 pub use ids::{CallId, SessionId, TurnId};
+pub use removal::remove;
 pub use schema::JOURNAL;
 pub use view::{Transcript, transcript};

@@ -181,6 +181,27 @@ pub fn spent(tx: &mut ReadTx<'_>, owner: OwnerId, by: By, since: i64) -> Result<
     Ok(tx.query(&sql, params![owner, since], read)?)
 }
 
+/// What a provider counted.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Counted {
+    /// The `provider/model`.
+    pub model: String,
+    /// All tokens that it read.
+    pub tokens: u64,
+}
+
+/// What a provider counted when it last answered in a session.
+pub fn last_counted(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Counted>> {
+    let sql = "SELECT model, input + cached + cache_written FROM model_calls
+               WHERE session = ?1 AND purpose = 'turn' AND state = 'answered'
+                   AND input + cached + cache_written > 0
+               ORDER BY started_at DESC, id DESC LIMIT 1";
+    Ok(tx.query_opt(sql, params![session], |row| {
+        let tokens = u64::try_from(row.get::<i64>(1)?).unwrap_or(0);
+        Ok(Counted { model: row.get(0)?, tokens })
+    })?)
+}
+
 /// What the calls of one session or turn took.
 pub fn spent_on(tx: &mut ReadTx<'_>, what: On) -> Result<Spent> {
     let (session, turn) = match &what {

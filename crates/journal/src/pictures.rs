@@ -49,6 +49,19 @@ pub(crate) fn fetch(tx: &mut ReadTx<'_>, body: &mut Body) -> Result<()> {
     Ok(())
 }
 
+/// The blobs that a body refers to, as it is stored.
+pub(crate) fn blobs(body: &Body) -> impl Iterator<Item = BlobHash> {
+    let images = content(body).iter().filter_map(|part| match part {
+        Content::Image(image) => image.base64.strip_prefix(KEPT),
+        Content::Text(_) => None,
+    });
+    let whole = match body {
+        Body::Result { whole, .. } => whole.as_deref(),
+        _ => None,
+    };
+    images.chain(whole).filter_map(|hash| hash.parse().ok())
+}
+
 fn content(body: &Body) -> &[Content] {
     match body {
         Body::User { content } => content,

@@ -3,8 +3,13 @@
 use mainstay_store::{Component, Migration};
 
 /// The journal's tables.
-pub const JOURNAL: Component =
-    Component { name: "journal", migrations: &[Migration::Both(TABLES)] };
+pub const JOURNAL: Component = Component {
+    name: "journal",
+    migrations: &[Migration::Both(TABLES), Migration::Both(CHANGED_CALLS)],
+};
+
+/// A call may run with other arguments than the model's, because a hook changed them.
+const CHANGED_CALLS: &str = "ALTER TABLE calls ADD COLUMN input TEXT;";
 
 const TABLES: &str = "
 CREATE TABLE sessions (

@@ -2,6 +2,7 @@
 
 use mainstay_store::{BlobHash, OwnerId, ReadTx, Row, WriteTx, params};
 
+use crate::storable::storable;
 use crate::{Error, Result, SessionId};
 
 /// A session.
@@ -17,6 +18,10 @@ pub struct Session {
     prompt: BlobHash,
     /// A few words on what it is about.
     pub title: String,
+    /// The session that it is a fork of, and the last entry that both share.
+    pub parent: Option<(SessionId, i64)>,
+    /// The session whose turn began it, where it is a child.
+    pub begun_by: Option<SessionId>,
     /// How many turns it has.
     pub turns: i64,
     /// When it began, in milliseconds since 1970.
@@ -36,10 +41,14 @@ pub struct New<'a> {
     pub prompt: &'a str,
     /// A few words on what it is about.
     pub title: &'a str,
+    /// The session whose turn begins it, where it is a child.
+    pub begun_by: Option<SessionId>,
 }
 
-const COLUMNS: &str =
-    "id, owner, workspace, prompt, title, turns, created_at, used_at FROM sessions";
+const COLUMNS: &str = "id, owner, workspace, prompt, title, turns, created_at, used_at, parent, parent_seq FROM sessions";
+
+/// A child has a parent and no place in it; a fork has both.
+pub(crate) const NO_CHILD: &str = "(parent IS NULL OR parent_seq IS NOT NULL)";
 
 /// Begins a session under a name that was made before, so that the closure can run twice.
 pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> {
@@ -48,9 +57,9 @@ pub fn create(tx: &mut WriteTx<'_>, id: SessionId, new: &New<'_>) -> Result<()> 
     let prompt = tx.put_blob(new.prompt.as_bytes())?;
     tx.execute(
         "INSERT INTO sessions
-             (id, owner, workspace, prompt, title, turns, created_at, used_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6)",
-        params![id, new.owner, new.workspace, prompt, new.title, now],
+             (id, owner, workspace, prompt, title, turns, created_at, used_at, parent)
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7)",
+        params![id, new.owner, new.workspace, prompt, new.title, now, new.begun_by],
     )?;
     Ok(())
 }
@@ -82,13 +91,21 @@ pub fn prompt(tx: &mut ReadTx<'_>, session: &Session) -> Result<String> {
     })
 }
 
-/// The sessions of an owner, last used first.
+/// The sessions of an owner, last used first, without children: they belong to the turns that began
+/// them.
 pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, limit: u32) -> Result<Vec<Session>> {
     Ok(tx.query(
-        &format!("SELECT {COLUMNS} WHERE owner = ?1 ORDER BY used_at DESC, id DESC LIMIT ?2"),
+        &format!("SELECT {COLUMNS} WHERE owner = ?1 AND {NO_CHILD} ORDER BY used_at DESC, id DESC LIMIT ?2"),
         params![owner, i64::from(limit)],
         read,
     )?)
+}
+
+/// Gives a session another title.
+pub fn rename(tx: &mut WriteTx<'_>, id: SessionId, title: &str) -> Result<()> {
+    let title = storable(title);
+    tx.execute("UPDATE sessions SET title = ?2 WHERE id = ?1", params![id, &*title])?;
+    Ok(())
 }
 
 /// Notes that a session was used.
@@ -99,6 +116,7 @@ pub(crate) fn used(tx: &mut WriteTx<'_>, id: SessionId) -> Result<()> {
 }
 
 fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
+    let place: Option<i64> = row.get(9)?;
     Ok(Session {
         id: row.get(0)?,
         owner: row.get(1)?,
@@ -108,5 +126,7 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<Session> {
         turns: row.get(5)?,
         created_at: row.get(6)?,
         used_at: row.get(7)?,
+        parent: row.get::<Option<SessionId>>(8)?.zip(row.get(9)?),
+        begun_by: row.get::<Option<SessionId>>(8)?.filter(|_| place.is_none()),
     })
 }

@@ -2,6 +2,7 @@
 
 use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
 
+use crate::session::NO_CHILD;
 use crate::storable::storable;
 use crate::{Result, SessionId, TurnId, session};
 
@@ -155,11 +156,12 @@ pub fn last(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Turn>> {
     Ok(tx.query_opt(&sql, params![session], read)?)
 }
 
-/// All turns of an owner that are not over, the newest first.
+/// All turns of an owner that are not over, the newest first. A child goes on with the turn that began
+/// it.
 pub fn unfinished(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<Turn>> {
     let sql = format!(
         "SELECT {COLUMNS} WHERE state <> 'ended'
-         AND session IN (SELECT id FROM sessions WHERE owner = ?1)
+         AND session IN (SELECT id FROM sessions WHERE owner = ?1 AND {NO_CHILD})
          ORDER BY started_at DESC, id DESC"
     );
     Ok(tx.query(&sql, params![owner], read)?)

@@ -34,7 +34,8 @@ fn begun(store: &Store) -> Begun {
     let owner = store
         .write(|tx| -> mainstay_journal::Result<OwnerId> {
             let owner = tx.owner("local")?;
-            let new = session::New { owner, workspace: "/w", prompt: "p", title: "t" };
+            let new =
+                session::New { owner, workspace: "/w", prompt: "p", title: "t", begun_by: None };
             session::create(tx, session, &new)?;
             turn::begin(tx, turn, session, "key")?;
             Ok(owner)
@@ -104,7 +105,8 @@ fn a_call_is_open_until_its_first_outcome() {
         let place = (begun.session, begun.turn);
         write(store, |tx| {
             let seq = entry::append(tx, begun.session, begun.turn, &body)?;
-            let start = call::Start { plan: Some("{\"keeper\":\"k\"}".to_owned()) };
+            let plan = Some("{\"keeper\":\"k\"}".to_owned());
+            let start = call::Start { plan, input: Some("{\"path\":\"b\"}".to_owned()) };
             let third_start = Some(start.clone());
             let calls = [(first, None), (second, None), (third, third_start)];
             for (position, (id, start)) in calls.into_iter().enumerate() {
@@ -119,6 +121,7 @@ fn a_call_is_open_until_its_first_outcome() {
         assert_eq!(states, [(first, started), (second, intended), (third, started)]);
         for open in [&open[0], &open[2]] {
             assert_eq!(open.plan.as_deref(), Some("{\"keeper\":\"k\"}"));
+            assert_eq!(open.input.as_deref(), Some("{\"path\":\"b\"}"));
             assert!(open.started_at.is_some());
         }
         assert_eq!((&open[0].call, &open[1].call), (&asked("a"), &asked("b")));

@@ -82,6 +82,11 @@ impl Client {
         Run::new(self, request, limits).over(&order, listener).await
     }
 
+    /// The connections.
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
     /// A random share of a bound.
     fn share_of(&self, bound: Duration) -> Duration {
         bound.mul_f64(lock(&self.random).f64())

@@ -92,11 +92,19 @@ impl Provider {
     ///
     /// A base without any path means the usual one, so that `http://host:8080` works too.
     pub(crate) fn endpoint(&self) -> Url {
-        let (version, tail): (&str, &[&str]) = match self.api {
-            Api::OpenAiChat => ("v1", &["chat", "completions"]),
-            Api::OpenAiResponses => ("v1", &["responses"]),
-            Api::Anthropic => ("v1", &["messages"]),
-            Api::Ollama => ("api", &["chat"]),
+        self.beside(match self.api {
+            Api::OpenAiChat => &["chat", "completions"],
+            Api::OpenAiResponses => &["responses"],
+            Api::Anthropic => &["messages"],
+            Api::Ollama => &["chat"],
+        })
+    }
+
+    /// An address below the base.
+    pub(crate) fn beside(&self, tail: &[&str]) -> Url {
+        let version = match self.api {
+            Api::OpenAiChat | Api::OpenAiResponses | Api::Anthropic => "v1",
+            Api::Ollama => "api",
         };
         let mut url = self.base_url.clone();
         let bare = matches!(url.path(), "" | "/");
@@ -107,6 +115,13 @@ impl Provider {
             }
             segments.extend(tail);
         }
+        url
+    }
+
+    /// An address of the same server, outside of the base.
+    pub(crate) fn at_root(&self, path: &str) -> Url {
+        let mut url = self.base_url.clone();
+        url.set_path(path);
         url
     }
 
@@ -130,7 +145,7 @@ impl Provider {
     }
 
     /// Whether the endpoint is on this machine, where a proxy makes no sense and answers cost nothing.
-    pub(crate) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         match self.base_url.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -168,6 +183,22 @@ pub struct Known {
     /// The variable that usually holds its key; `None` for servers that need none.
     pub key_variable: Option<&'static str>,
 }
+
+/// The names of all providers that are known.
+pub const KNOWN: [&str; 12] = [
+    "openai",
+    "anthropic",
+    "openrouter",
+    "gemini",
+    "deepseek",
+    "groq",
+    "mistral",
+    "together",
+    "ollama",
+    "lmstudio",
+    "llamacpp",
+    "vllm",
+];
 
 /// The defaults of a provider that is known by name.
 pub fn known(name: &str) -> Option<Known> {
@@ -224,20 +255,7 @@ mod tests {
 
     #[test]
     fn every_known_provider_has_an_address_that_parses() {
-        for name in [
-            "openai",
-            "anthropic",
-            "openrouter",
-            "gemini",
-            "deepseek",
-            "groq",
-            "mistral",
-            "together",
-            "ollama",
-            "lmstudio",
-            "llamacpp",
-            "vllm",
-        ] {
+        for name in KNOWN {
             let known = known(name).unwrap();
             let provider = provider(name, known.api, known.base_url);
             assert_eq!(provider.is_loopback(), known.key_variable.is_none(), "{name}");

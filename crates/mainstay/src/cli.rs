@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, audit, backup, completions, cost, demo, deny, doctor, man, restore,
-    resume, run, sessions, store,
+    answer, approvals, approve, audit, backup, chat, completions, config, context, cost, demo,
+    deny, doctor, man, models, profiles, restore, resume, run, sessions, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -20,7 +20,7 @@ use crate::telling::Telling;
 
 /// An AI agent that survives: every step of its work is on disk before the next one begins.
 #[derive(Debug, Parser)]
-#[command(name = "mainstay", version, propagate_version = false, arg_required_else_help = true)]
+#[command(name = "mainstay", version, propagate_version = false)]
 #[command(styles = STYLES, max_term_width = 100, after_long_help = closing())]
 #[command(disable_help_subcommand = true)]
 struct Cli {
@@ -28,11 +28,12 @@ struct Cli {
     globals: Globals,
 
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Chat(chat::ChatArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
     #[command(subcommand)]
@@ -41,8 +42,14 @@ enum Command {
     Approve(approve::ApproveArgs),
     Deny(deny::DenyArgs),
     Answer(answer::AnswerArgs),
+    Undo(undo::UndoArgs),
+    Context(context::ContextArgs),
     Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
+    Models(models::ModelsArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    Profiles(profiles::ProfilesArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Backup(backup::BackupArgs),
@@ -66,8 +73,10 @@ pub(crate) fn run() -> Exit {
         Ok(cli) => cli,
         Err(refusal) => return refused(&refusal, &typed),
     };
+    let Some(command) = cli.command.or_else(unnamed) else { return help() };
     let context = Context::new(cli.globals);
-    let ended = match &cli.command {
+    let ended = match &command {
+        Command::Chat(args) => chat::run(args, &context),
         Command::Run(args) => run::run(args, &context),
         Command::Resume(args) => resume::run(args, &context),
         Command::Sessions(command) => sessions::run(command, &context),
@@ -75,8 +84,13 @@ pub(crate) fn run() -> Exit {
         Command::Approve(args) => approve::run(args, &context),
         Command::Deny(args) => deny::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
+        Command::Undo(args) => undo::run(args, &context),
+        Command::Context(args) => context::run(args, &context),
         Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Models(args) => models::run(args, &context),
+        Command::Config(command) => config::run(command, &context),
+        Command::Profiles(args) => profiles::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Backup(args) => backup::run(args, &context),
@@ -90,6 +104,21 @@ pub(crate) fn run() -> Exit {
         context.output.error(&error);
         error.kind.exit()
     })
+}
+
+/// What is done where no command is named: talk, if there is somebody to talk to.
+fn unnamed() -> Option<Command> {
+    crate::chat::can_be_drawn().then(|| Command::Chat(chat::ChatArgs::default()))
+}
+
+/// Says what may be typed.
+fn help() -> Exit {
+    // With standard error gone the exit code still tells.
+    let _ = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        command().render_help().to_string().as_bytes(),
+    );
+    Exit::Usage
 }
 
 /// The whole command line, for completions and manual pages.

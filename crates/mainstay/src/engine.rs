@@ -1,10 +1,12 @@
 //! From a command to the engine: the store, the agent, signals, and what is told of a turn.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mainstay_agent::{Agent, Ended, Ending, Opened};
 use mainstay_journal::SessionId;
 use mainstay_journal::turn::Outcome;
+use mainstay_llm::Candidate;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
@@ -12,9 +14,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Overrides, agent_settings};
+use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::first_run;
 use crate::interrupt;
 use crate::settings::Settings;
 
@@ -56,7 +60,11 @@ pub(crate) fn agent(
     mut over: Overrides,
 ) -> Result<Agent, Error> {
     let settings = context.settings()?;
-    let config = Config::load(&settings.home, Some(workspace), context.output)?;
+    let mut config = Config::load(&settings, Some(workspace), context.output)?;
+    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
+    {
+        config = Config::load(&settings, Some(workspace), context.output)?;
+    }
     over.forbidden = forbidden(&settings);
     let launch = Launch {
         program: PathBuf::from("/proc/self/exe"),
@@ -65,7 +73,28 @@ pub(crate) fn agent(
         grace: config.keeper_grace()?,
     };
     let agent_settings = agent_settings(&config, &over)?;
+    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
+        context.output.warning(words);
+    }
     Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
+}
+
+/// The models that a workspace asks, the first one first.
+pub(crate) fn chain(
+    context: &Context,
+    workspace: &Path,
+    over: &Overrides,
+) -> Result<Vec<Arc<Candidate>>, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    Ok(agent_settings(&config, over)?.chain)
+}
+
+/// The names of the models that the configuration names.
+pub(crate) fn model_names(context: &Context, workspace: &Path) -> Result<Vec<String>, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    Ok(config.model_names())
 }
 
 /// The word that makes this program a keeper.
@@ -77,7 +106,7 @@ pub(crate) const READER: &str = "reader";
 fn forbidden(settings: &Settings) -> Vec<PathBuf> {
     let mut paths = vec![settings.home.clone()];
     if let Some(file) = settings.file() {
-        for ending in ["", "-wal", "-shm", "-journal"] {
+        for ending in ["", "-wal", "-shm", "-journal", ".side"] {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
             paths.push(name.into());

@@ -29,9 +29,23 @@ pub(crate) const HOME: Variable =
 pub(crate) const NO_COLOR: Variable =
     Variable { name: "NO_COLOR", doc: "Switches colours off, whatever its value" };
 
+/// What the terminal can do.
+pub(crate) const TERM: Variable =
+    Variable { name: "TERM", doc: "The kind of terminal; on a dumb one the chat is plain lines" };
+
 /// Which model is asked.
 pub(crate) const MAINSTAY_MODEL: Variable =
     Variable { name: "MAINSTAY_MODEL", doc: "The model that --model names" };
+
+/// Which set of settings holds.
+pub(crate) const MAINSTAY_PROFILE: Variable =
+    Variable { name: "MAINSTAY_PROFILE", doc: "The profile that --profile names" };
+
+/// Where model servers of this machine are looked for.
+pub(crate) const MAINSTAY_LOCAL_SERVERS: Variable = Variable {
+    name: "MAINSTAY_LOCAL_SERVERS",
+    doc: "Where a first run looks for models: NAME=URL, by commas; `none` looks nowhere",
+};
 
 /// How long a keeper waits for a new agent.
 pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
@@ -40,8 +54,17 @@ pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
 };
 
 /// Every variable.
-pub(crate) const ALL: [Variable; 6] =
-    [MAINSTAY_HOME, MAINSTAY_STORE, MAINSTAY_MODEL, MAINSTAY_KEEPER_GRACE, HOME, NO_COLOR];
+pub(crate) const ALL: [Variable; 9] = [
+    MAINSTAY_HOME,
+    MAINSTAY_STORE,
+    MAINSTAY_MODEL,
+    MAINSTAY_PROFILE,
+    MAINSTAY_LOCAL_SERVERS,
+    MAINSTAY_KEEPER_GRACE,
+    HOME,
+    NO_COLOR,
+    TERM,
+];
 
 /// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.
 pub(crate) const GIVEN: [Variable; 2] = [

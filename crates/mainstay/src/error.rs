@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Configuration,
     /// Another process has it.
     InUse,
+    /// Ctrl-C, or a request to end.
+    Interrupted,
     /// Everything else.
     Failed,
 }
@@ -36,6 +38,7 @@ impl Kind {
         match self {
             Self::Usage | Self::Configuration => Exit::Usage,
             Self::InUse => Exit::InUse,
+            Self::Interrupted => Exit::Interrupted,
             Self::Failed => Exit::Failed,
         }
     }
@@ -126,6 +129,9 @@ impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
             mainstay_agent::Error::Journal(error) => error.into(),
+            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
+                "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
+            ),
             other => Self::configuration(other.to_string()),
         }
     }

@@ -3,18 +3,22 @@
 //! This crate owns the command line, the environment and everything that is printed. It must not
 //! know SQL, nor open a database itself.
 
+mod chat;
 mod cli;
 mod commands;
 mod config;
+mod confinement;
 mod context;
 mod engine;
 mod env;
 mod error;
 mod exit;
+mod first_run;
 mod interrupt;
 mod output;
 mod person;
 mod progress;
+mod redaction;
 mod settings;
 mod telling;
 mod wording;

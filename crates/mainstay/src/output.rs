@@ -9,19 +9,31 @@ use serde_json::{Map, Value, json};
 
 use crate::env;
 use crate::error::Error;
+use crate::redaction;
 
 /// Prints for one command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     json: bool,
     colour: bool,
+    quiet: bool,
 }
 
 impl Output {
     /// Prints text for people, or JSON.
     pub(crate) fn new(json: bool) -> Self {
         let colour = !json && io::stdout().is_terminal() && env::NO_COLOR.get().is_none();
-        Self { json, colour }
+        Self { json, colour, quiet: false }
+    }
+
+    /// The same without warnings, for whoever was given them already.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    /// Whether colours are wanted.
+    pub(crate) fn is_coloured(self) -> bool {
+        self.colour
     }
 
     /// Prints the answer, in one of its two forms.
@@ -42,8 +54,20 @@ impl Output {
 
     /// Says something that does not stop the work.
     pub(crate) fn warning(self, text: impl Display) {
+        if self.quiet {
+            return;
+        }
         // With standard error gone there is nobody to tell.
-        let _ = writeln!(io::stderr(), "warning: {text}");
+        let text = text.to_string();
+        let _ = writeln!(io::stderr(), "warning: {}", redaction::shared().text(&text));
+    }
+
+    /// Says something that is good to know. A script is not told.
+    pub(crate) fn note(self, text: impl Display) {
+        if !self.json {
+            let text = text.to_string();
+            let _ = writeln!(io::stderr(), "note: {}", redaction::shared().text(&text));
+        }
     }
 
     /// Says what went wrong and what to do next. With JSON the same goes to standard output, so
@@ -54,7 +78,7 @@ impl Output {
             text.push_str(&format!("hint: {hint}\n"));
         }
         // With standard error gone the exit code still tells.
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = io::stderr().write_all(redaction::shared().text(&text).as_bytes());
         if self.json {
             self.error_as_data(error);
         }
@@ -86,10 +110,12 @@ pub(crate) fn object<T: Clone + Into<Value>>(pairs: &[(String, T)]) -> Map<Strin
 /// Writes to standard output, with a line end after it. A reader that has seen enough
 /// (`| head -1`) is no error.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Error> {
+    let mut bytes = bytes.to_vec();
+    redaction::shared().bytes(&mut bytes);
     let mut stdout = io::stdout().lock();
     let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
     let written =
-        stdout.write_all(bytes).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
+        stdout.write_all(&bytes).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::failed(format!("the answer cannot be written: {error}"))

@@ -23,6 +23,10 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "PATH|URL", value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<OsString>,
 
+    /// Use the settings of [profiles.NAME] in config.toml [env: MAINSTAY_PROFILE]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
     /// Answer in JSON
     ///
     /// The answer goes to standard output. So does an error, as {"error": {"kind", "message",
@@ -40,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) store: Location,
     /// Whether the store lies in the home because nobody named another place.
     pub(crate) store_is_default: bool,
+    /// The profile that was asked for here and now, and by what.
+    pub(crate) profile: Option<(String, &'static str)>,
     /// The options that were typed, for the commands that messages name.
     typed: String,
 }
@@ -69,7 +75,10 @@ impl Settings {
             Some(named) => (location(&named)?, false),
             None => (Location::file(home.join("store.db")), true),
         };
-        Ok(Self { home, store, store_is_default, typed: typed(globals) })
+        let by_option = globals.profile.clone().map(|name| (name, "--profile"));
+        let by_variable = || Some((env::MAINSTAY_PROFILE.text()?, env::MAINSTAY_PROFILE.name));
+        let profile = by_option.or_else(by_variable);
+        Ok(Self { home, store, store_is_default, profile, typed: typed(globals) })
     }
 
     /// A command of this program on the same home and store.
@@ -81,6 +90,7 @@ impl Settings {
     /// act on another one.
     pub(crate) fn completed(&self, hint: &str) -> String {
         let bare = [
+            "mainstay chat",
             "mainstay run",
             "mainstay resume",
             "mainstay sessions",
@@ -88,7 +98,12 @@ impl Settings {
             "mainstay approve",
             "mainstay deny",
             "mainstay answer",
+            "mainstay undo",
+            "mainstay context",
             "mainstay cost",
+            "mainstay config",
+            "mainstay models",
+            "mainstay profiles",
             "mainstay doctor",
             "mainstay backup",
             "mainstay restore",
@@ -150,6 +165,9 @@ fn typed(globals: &Globals) -> String {
             .unwrap_or_else(|| store.to_string_lossy().into_owned());
         words.push_str(&format!(" --store {}", wording::word(&shown)));
     }
+    if let Some(profile) = &globals.profile {
+        words.push_str(&format!(" --profile {}", wording::word(profile)));
+    }
     words
 }
 
@@ -166,8 +184,8 @@ mod tests {
     use super::*;
 
     fn resolved(home: &str, store: Option<&str>) -> Settings {
-        let globals =
-            Globals { home: Some(home.into()), store: store.map(Into::into), json: false };
+        let store = store.map(Into::into);
+        let globals = Globals { home: Some(home.into()), store, ..Globals::default() };
         Settings::resolve(&globals).unwrap()
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::wording;
+use crate::{redaction, wording};
 
 /// Tells a turn.
 pub(crate) struct Telling {
@@ -82,7 +82,10 @@ impl Telling {
                     say(&format!("({}; go on: {next})", spent(ended)));
                 }
             }
-            Ending::Over(Outcome::Cancelled, _) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
+            Ending::Over(Outcome::Cancelled, Some(reason)) => {
+                say(&format!("stopped; what was done is recorded: {}", reason.trim()));
+            }
             Ending::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
                 say(&format!("error: {}", reason.trim()));
@@ -207,11 +210,12 @@ fn first_line(text: &str) -> String {
 
 fn say(line: &str) {
     // With standard error gone there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", redaction::shared().text(line));
 }
 
 /// A reader that has seen enough is no reason to stop: the work is recorded.
 fn print_line(line: &str) {
+    let line = redaction::shared().text(line);
     let mut output = io::stdout().lock();
     let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
     let _ = output.flush();

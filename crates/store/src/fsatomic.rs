@@ -37,6 +37,42 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     written
 }
 
+/// Puts a file with this content and mode at `path`, in place of a file or a symbolic link: the
+/// link itself is replaced. `temporary` is a name in the same directory that is the caller's own;
+/// what an interrupted call left there is replaced. The caller syncs the directory.
+#[expect(clippy::disallowed_methods, reason = "this module renames files")]
+pub fn put(path: &Path, temporary: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    remove_leftover(temporary)?;
+    let written = (|| {
+        let mut file = create_new(temporary, PRIVATE_FILE)?;
+        file.write_all(content)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        fs::rename(temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    written
+}
+
+/// Puts a symbolic link at `path`, in place of a file or a link; see [`put`].
+#[expect(clippy::disallowed_methods, reason = "this module renames files")]
+pub fn put_link(path: &Path, temporary: &Path, target: &Path) -> io::Result<()> {
+    remove_leftover(temporary)?;
+    std::os::unix::fs::symlink(target, temporary)?;
+    fs::rename(temporary, path).inspect_err(|_| {
+        let _ = fs::remove_file(temporary);
+    })
+}
+
+fn remove_leftover(temporary: &Path) -> io::Result<()> {
+    match fs::remove_file(temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Creates a file that must not exist yet.
 #[expect(clippy::disallowed_methods, reason = "this module writes files")]
 pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {

@@ -177,6 +177,13 @@ impl Lease {
         Err(Error::LeaseLost { resource: self.grant.resource.clone() })
     }
 
+    /// Removes the lease with what it is a lease on, which is gone for ever when `tx` is durable.
+    pub fn remove(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        self.guard(tx)?;
+        tx.execute("DELETE FROM leases WHERE resource = ?1", params![self.grant.resource])?;
+        Ok(())
+    }
+
     /// Whether the lease is known to be ours still: renewed in time, and nobody else took it. Only
     /// [`guard`](Self::guard) makes sure.
     pub fn is_live(&self) -> bool {

@@ -18,6 +18,7 @@ pub mod postgres;
 pub mod powercut;
 pub mod process;
 pub mod proxy;
+pub mod seccomp;
 pub mod shim;
 pub mod sweep;
 pub mod web;

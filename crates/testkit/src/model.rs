@@ -36,6 +36,7 @@ mod server;
 mod shape;
 
 pub use asked::{Asked, AskedCall};
+pub use catalogue::{Catalogue, Offered};
 pub use check::check;
 pub use gate::Gate;
 pub use prepared::{Checking, PreparedServer};

@@ -1,16 +1,23 @@
 //! What the tests of the keeper run: the keeper itself, and an agent that can be killed.
 //!
-//! `agent keeper …` is the keeper. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
-//! runs the command and prints how it ended; without key and command it runs nothing. `agent bench bare|kept N`
-//! runs a short command many times.
+//! `agent keeper …` is the keeper, `agent reader …` reads a document. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
+//! runs the command and prints how it ended; without key and command it runs nothing. `agent bench
+//! bare|kept|confined N` runs a short command many times. `agent confined SPOOL SANDBOX COMMAND…` runs
+//! commands in a sandbox, which is JSON, and prints what each wrote and how it ended. `agent reach
+//! tcp|udp|own ADDRESS` uses the network; `agent escape SPOOL FILE` asks the keepers of a spool, in
+//! their own language, to make a file.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a program of the tests")]
 
 use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use mainstay_tools::Keeper;
-use mainstay_tools::keeper::{self, Job, Launch, Limits, Program};
+use mainstay_tools::keeper::{self, Job, Launch, Limits, Program, Streams};
+use mainstay_tools::sandbox::Sandbox;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -18,10 +25,16 @@ fn main() -> ExitCode {
     if verb == "keeper" {
         return keeper::serve(arguments);
     }
+    if verb == "reader" {
+        return mainstay_tools::reader::serve(arguments);
+    }
     let arguments: Vec<String> = arguments.map(|text| text.into_string().unwrap()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match verb.to_str() {
         Some("run") => runtime.block_on(run(&arguments)),
+        Some("reach") => return reach(&arguments),
+        Some("escape") => return escape(&arguments[0], &arguments[1]),
+        Some("confined") => runtime.block_on(confined(&arguments)),
         Some("bench") => runtime.block_on(bench(&arguments[0], arguments[1].parse().unwrap())),
         _ => return ExitCode::FAILURE,
     }
@@ -46,7 +59,10 @@ fn job(key: &str, command: &str) -> Job {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
+        sandbox: None,
     }
 }
 
@@ -60,6 +76,60 @@ async fn run(arguments: &[String]) {
     }
     // Killed, not left: an agent has no other way to stop.
     std::future::pending::<()>().await;
+}
+
+fn reach(arguments: &[String]) -> ExitCode {
+    let limit = Duration::from_secs(2);
+    let reached = match arguments[0].as_str() {
+        "tcp" => TcpStream::connect_timeout(&arguments[1].parse().unwrap(), limit)
+            .map(|_| format!("reached {}", arguments[1])),
+        "udp" => UdpSocket::bind("0.0.0.0:0")
+            .and_then(|socket| socket.send_to(b"x", &arguments[1]))
+            .map(|_| format!("sent to {}", arguments[1])),
+        _ => TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| TcpStream::connect_timeout(&listener.local_addr()?, limit))
+            .map(|_| "reached itself".to_owned()),
+    };
+    match reached {
+        Ok(words) => println!("{words}"),
+        Err(error) => {
+            println!("{error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn escape(spool: &str, file: &str) -> ExitCode {
+    for keeper in std::fs::read_dir(spool).unwrap().flatten() {
+        let mut job = job("escape", &format!("touch {file}"));
+        job.background = true;
+        let request = serde_json::json!({ "number": 1, "asks": { "start": { "job": job } } });
+        let request = request.to_string();
+        let mut socket = UnixStream::connect(keeper.path().join("socket")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let length = u32::try_from(request.len()).unwrap().to_le_bytes();
+        socket.write_all(&length).unwrap();
+        let _ = socket.write_all(request.as_bytes());
+        match socket.read(&mut [0; 1000]) {
+            Ok(0) | Err(_) => println!("the keeper hung up"),
+            Ok(_) => println!("the keeper answered"),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+async fn confined(arguments: &[String]) {
+    let keeper = launch(&arguments[0], 1000);
+    let name = keeper.name().await.unwrap();
+    let sandbox: Sandbox = serde_json::from_str(&arguments[1]).unwrap();
+    for (number, command) in arguments[2..].iter().enumerate() {
+        let mut job = job(&number.to_string(), command);
+        job.sandbox = Some((&sandbox).into());
+        let ended = keeper.run(&name, &job).await.unwrap();
+        println!("{}{}", ended.output.text(), ended.how);
+    }
+    keeper.leave().await;
 }
 
 /// Runs the same command bare, or through a keeper; `time` tells the difference, as all processes
@@ -77,7 +147,12 @@ async fn bench(way: &str, rounds: u32) {
     let keeper = launch(spool.to_str().unwrap(), 1000);
     let name = keeper.name().await.unwrap();
     for number in 0..rounds {
-        let job = job(&number.to_string(), "echo hello");
+        let mut job = job(&number.to_string(), "echo hello");
+        if way == "confined" {
+            let hide = vec!["/etc/shadow".into(), "/var/lib/secret".into()];
+            let write = vec!["/tmp".into()];
+            job.sandbox = Some((&Sandbox { write, hide, ..Sandbox::default() }).into());
+        }
         assert_eq!(keeper.run(&name, &job).await.unwrap().output.text(), "hello\n");
     }
     println!("{:?} a round", start.elapsed() / rounds);

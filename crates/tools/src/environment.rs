@@ -69,8 +69,8 @@ const SET: &[(&str, &str)] = &[
 
 const PATH: (&str, &str) = ("PATH", "/usr/local/bin:/usr/bin:/bin");
 
-/// The whole environment of a process at a workplace.
-pub(crate) fn clean(workplace: &Workplace) -> Vec<(String, String)> {
+/// The whole environment of a process at a workplace: what is known to be harmless, and no keys.
+pub fn clean(workplace: &Workplace) -> Vec<(String, String)> {
     let mut clean: Vec<(String, String)> = Vec::new();
     for (name, value) in &workplace.environment {
         if let (Some(name), Some(value)) = (name.to_str(), value.to_str())

@@ -28,6 +28,9 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use blocking::Stop;
+pub(crate) use bounds::Bounds;
+pub(crate) use open::{Closed, open, whole};
 pub(crate) use read::media_type;
 pub use seen::Seen;
 

@@ -37,9 +37,10 @@ pub use client::{Attached, Ending, Keeper, Status};
 pub use ending::{Ended, How, Left, Shown, Why};
 pub use error::KeeperError;
 pub use guard::serve;
-pub use job::{BACKSTOP, Job, Limits, Program};
+pub use job::{BACKSTOP, Job, Limits, Program, Streams};
 pub use kept::is_kept;
 pub use launch::Launch;
+pub(crate) use spawn::{Entrance, Ready};
 pub use spool::{Collected, collect};
 
 /// The variable that names the keeper in the environment of every job, so that leftovers of a

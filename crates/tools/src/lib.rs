@@ -11,21 +11,24 @@ mod more;
 mod outcome;
 mod process;
 pub mod reader;
+pub mod sandbox;
 mod schema;
 mod shell;
+pub mod snapshot;
 mod todo;
 mod tool;
 pub mod web;
 mod workplace;
 
 pub use ask_user::AskUser;
+pub use environment::clean as clean_environment;
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use more::MoreTools;
-pub use outcome::{Fact, Outcome, Piece, Settled};
+pub use outcome::{Fact, Outcome, Piece, Settled, Waits};
 pub use process::{KnownProcess, Process, ProcessState, Processes};
 pub use reader::Reader;
-pub use schema::parameters;
+pub use schema::{arguments, parameters};
 pub use shell::Shell;
 pub use todo::{Progress, Step, Steps, Todo};
 pub use tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
@@ -37,7 +40,7 @@ pub fn all() -> Vec<std::sync::Arc<dyn Tool>> {
     let mut tools: Vec<std::sync::Arc<dyn Tool>> =
         vec![std::sync::Arc::new(Shell), std::sync::Arc::new(Process)];
     tools.extend(file_tools());
-    tools.push(std::sync::Arc::new(AskUser));
     tools.push(std::sync::Arc::new(Todo));
+    tools.push(std::sync::Arc::new(AskUser));
     tools
 }

@@ -11,6 +11,10 @@ use serde_json::Value;
 use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
+/// The most that is told of one tool, and of all; beyond it they are named only.
+const LONGEST_LINE: usize = 80;
+const LONGEST_LIST: usize = 2_000;
+
 /// Tells of tools that are seldom needed. A call brings their descriptions from the next request on;
 /// the fact that it leaves makes that durable.
 pub struct MoreTools {
@@ -29,17 +33,19 @@ impl MoreTools {
 
     /// A list of tools, each with the first sentence of its description.
     pub fn new<'a>(specs: impl IntoIterator<Item = &'a ToolSpec>) -> Self {
-        let mut names = Vec::new();
-        let mut description =
-            "Loads further tools by name; you can call them after that.".to_owned();
-        for spec in specs {
-            description.push_str(&format!(
-                "\n{}: {}",
-                spec.name,
-                first_sentence(&spec.description)
-            ));
-            names.push(spec.name.clone());
+        let specs: Vec<&ToolSpec> = specs.into_iter().collect();
+        let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let line = |spec: &&ToolSpec| {
+            let sentence = first_sentence(&spec.description);
+            let end = sentence.floor_char_boundary(LONGEST_LINE);
+            format!("\n{}: {}", spec.name, &sentence[..end])
+        };
+        let mut list: String = specs.iter().map(line).collect();
+        if list.len() > LONGEST_LIST {
+            list = format!("\n{}", names.join(", "));
         }
+        let description =
+            format!("Loads further tools by name; you can call them after that.{list}");
         let parameters = schema::parameters::<Arguments>();
         Self { names, spec: ToolSpec { name: Self::NAME.to_owned(), description, parameters } }
     }
@@ -129,5 +135,16 @@ mod tests {
             Outcome { facts: outcome.facts.clone(), ..Outcome::said("Loaded: b. There is no x.") }
         );
         assert!(more.load(&["x".to_owned()]).failed);
+    }
+
+    #[test]
+    fn many_tools_are_only_named() {
+        let specs: Vec<ToolSpec> = (0..100)
+            .map(|number| spec(&format!("tool_{number}"), &"Does much ".repeat(40)))
+            .collect();
+        let description = MoreTools::new(&specs[..10]).spec().description;
+        assert!(description.contains("\ntool_9: Does much"), "{description}");
+        let description = MoreTools::new(&specs).spec().description;
+        assert!(description.len() < 2_000 && description.ends_with(", tool_99"), "{description}");
     }
 }

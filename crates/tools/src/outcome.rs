@@ -16,6 +16,18 @@ pub struct Outcome {
     pub whole: Option<Vec<u8>>,
     /// What later calls have to know.
     pub facts: Vec<Fact>,
+    /// Why the call cannot end yet. Then this is no outcome: the turn is parked, and the call goes on
+    /// when the turn does.
+    pub waits: Option<Waits>,
+}
+
+/// Something outside that a call has to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// What for, in a sentence.
+    pub reason: String,
+    /// Until when, in milliseconds since 1970, where that is known.
+    pub resume_at: Option<i64>,
 }
 
 /// A part of what the model reads.

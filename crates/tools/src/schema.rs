@@ -16,7 +16,7 @@ pub fn parameters<T: JsonSchema>() -> Value {
 }
 
 /// Reads a call's arguments; a failure tells the model what is wrong with them.
-pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Outcome> {
+pub fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Outcome> {
     T::deserialize(arguments).map_err(|error| {
         Outcome::failed(format!("The arguments do not fit: {error}. Nothing was done."))
     })

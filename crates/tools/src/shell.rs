@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::keeper::{
-    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status,
+    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status, Streams,
 };
 use crate::outcome::Piece;
+use crate::sandbox::Network;
 use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
 use crate::{Fact, Outcome, Settled, environment, schema};
 
@@ -156,7 +157,10 @@ pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
         environment: environment::clean(call.workplace),
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
+        sandbox: call.workplace.confinement.specification(),
     }
 }
 
@@ -214,6 +218,22 @@ pub(crate) async fn standing(call: Invocation<'_>, plan: Option<&Value>) -> Stan
     })
 }
 
+/// What may be behind a failure in a sandbox, where its words look like that.
+fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
+    let sandbox = call.workplace.confinement.sandbox().filter(|_| ended.how.code() != 0)?;
+    let text = ended.output.text();
+    let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    let network = ["unreachable", "resolve host", "name resolution", "Connection refused"];
+    if sandbox.network == Network::Closed && says(&network) {
+        return Some("Commands have no network here: the configuration denies it.");
+    }
+    says(&["Permission denied", "permission denied", "not permitted", "EACCES"]).then_some(
+        "Commands run in a sandbox: they write only in the workspace, temporary directories and \
+         caches of build tools, and read no secrets. Only the user can change that, in config.toml \
+         under [sandbox].",
+    )
+}
+
 /// What the model is told at the end of a command.
 fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> Outcome {
     let code = ended.how.code();
@@ -229,6 +249,9 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
     }
     if ended.output.is_shortened() {
         outcome.whole = Some(ended.output.whole());
+    }
+    if let Some(words) = hint(call, ended) {
+        outcome.pieces.push(Piece::Said(words.to_owned()));
     }
     outcome = outcome.fact(Fact::Exit { command: command.to_owned(), code });
     if ended.left.is_empty() {

@@ -43,6 +43,12 @@ pub trait Tool: Send + Sync {
         Box::pin(async { Settled::Unknown(String::new()) })
     }
 
+    /// Ends a call that was started and is not waited for any longer, and says how it ended. Nothing
+    /// where [`settle`](Tool::settle) finds that out.
+    fn abandon<'a>(&'a self, _call: Invocation<'a>) -> BoxFuture<'a, Option<Outcome>> {
+        Box::pin(async { None })
+    }
+
     /// Runs a call. Whatever goes wrong is an outcome the model can read.
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome>;
 }
@@ -118,6 +124,8 @@ pub enum Action {
     Network(Vec<String>),
     /// Leaves something that later sessions go by: a memory, a skill, a schedule.
     Persist(String),
+    /// Gives a task to a child session, whose own calls are judged one by one.
+    Delegate(String),
     /// Asks the person something. The engine does it; the tool itself is not run.
     Ask {
         /// What is asked.

@@ -7,6 +7,7 @@ use crate::files::Seen;
 use crate::keeper::Keeper;
 use crate::process::Processes;
 use crate::reader::Reader;
+use crate::sandbox::Confinement;
 use crate::todo::Steps;
 
 /// Where the calls of a session happen.
@@ -26,6 +27,8 @@ pub struct Workplace {
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+    /// The sandbox that commands and file tools are in.
+    pub confinement: Confinement,
     /// The steps that the model means to take.
     pub steps: Steps,
     /// Reads documents; without one they cannot be read.
@@ -33,7 +36,7 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// A workplace in a directory, with an empty environment, where nothing was read yet.
+    /// A workplace in a directory, with an empty environment and no sandbox, where nothing was read yet.
     pub fn new(workspace: impl Into<PathBuf>, keeper: Keeper) -> Self {
         Self {
             workspace: workspace.into(),
@@ -43,6 +46,7 @@ impl Workplace {
             pass: Vec::new(),
             seen: Seen::default(),
             forbidden: Vec::new(),
+            confinement: Confinement::default(),
             steps: Steps::default(),
             reader: None,
         }

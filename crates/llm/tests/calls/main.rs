@@ -10,4 +10,5 @@ mod answers;
 mod chain;
 mod faults;
 mod ground;
+mod listing;
 mod waits;

@@ -34,8 +34,13 @@ fn taken_up(url: &str, entries: usize) -> f64 {
     store
         .write(|tx| -> mainstay_journal::Result<()> {
             let owner = tx.owner("local")?;
-            let new =
-                session::New { owner, workspace: &workspace, prompt: "You help.", title: "long" };
+            let new = session::New {
+                owner,
+                workspace: &workspace,
+                prompt: "You help.",
+                title: "long",
+                begun_by: None,
+            };
             session::create(tx, id, &new)?;
             turn::begin(tx, turn, id, "long")?;
             fill(tx, id, turn, entries)?;

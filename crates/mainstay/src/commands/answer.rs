@@ -11,6 +11,7 @@ use super::resume::{self, ResumeArgs};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::redaction;
 use crate::{engine, person};
 
 /// Answer a question that the model asked
@@ -37,9 +38,10 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&settings.store)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
+    let text = redaction::shared().text(&args.text);
     let came = store.write(|tx| {
         let found = question::find(tx, owner, &args.id)?;
-        question::answer(tx, owner, found.question.id, &args.text, &by)
+        question::answer(tx, owner, found.question.id, &text, &by)
     })?;
     drop(store);
     let asked = match came {

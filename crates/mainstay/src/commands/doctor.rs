@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::styling::AnsiColor;
 use mainstay_store::{Error as StoreError, FileSystem, wall_millis};
+use mainstay_tools::sandbox::Support;
 use serde_json::json;
 
 use crate::context::{Context, open_existing};
@@ -14,17 +15,20 @@ use crate::settings::Settings;
 use crate::wording;
 
 mod clock;
+mod configuration;
 mod finding;
 mod leases;
 mod opened;
 mod place;
 mod remedy;
+mod sandbox;
 
 use finding::{Finding, Status};
 
-/// Look whether all is well: home, disk, store, leases, clock
+/// Look whether all is well: home, disk, store, leases, clock, model
 ///
-/// Runs the checks that every start runs and some more, and creates nothing. Each thing that is
+/// Runs the checks that every start runs and some more, and creates nothing. It says too what the
+/// kernel can do for the sandbox of commands. Each thing that is
 /// not well comes with the one command to type next. The exit code is 0 only when all is well.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
@@ -33,7 +37,7 @@ pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> 
     let settings = context.settings()?;
     let progress = Progress::begin("looking", None);
 
-    let findings = examine(&settings);
+    let findings = examine(&settings, context.output);
     drop(progress);
 
     let well = findings.iter().all(|finding| finding.status == Status::Ok);
@@ -48,7 +52,7 @@ pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> 
     Ok(if well { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(settings: &Settings) -> Vec<Finding> {
+fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
     let mut findings = vec![place::home(&settings.home)];
     if let Some(file) = settings.file() {
         findings.extend(place::permissions(file));
@@ -76,6 +80,8 @@ fn examine(settings: &Settings) -> Vec<Finding> {
             findings.push(clock::sanity(now, None));
         }
     }
+    findings.push(sandbox::support(Support::of_kernel()));
+    findings.extend(configuration::examine(settings, output));
     findings.push(platform());
     findings
 }

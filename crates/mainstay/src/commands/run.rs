@@ -140,7 +140,7 @@ fn known_session(
 }
 
 /// The workspace of a session, which it keeps for life: its prompt names it. It must be there.
-pub(super) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result<PathBuf, Error> {
+pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result<PathBuf, Error> {
     let kept = Path::new(&session.workspace);
     let elsewhere = "Begin a new session in another directory: leave the id out.";
     let found = directory(kept).map_err(|error| error.only_hint(elsewhere))?;
@@ -214,7 +214,7 @@ fn text(typed: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-fn directory(path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, Error> {
     let wrong = |what: String| {
         Error { kind: Kind::Usage, message: what, hints: Vec::new() }
             .hint("Name a directory with --workspace DIR.")
@@ -228,7 +228,7 @@ fn directory(path: &Path) -> Result<PathBuf, Error> {
     Ok(found)
 }
 
-fn current_directory() -> Result<PathBuf, Error> {
+pub(crate) fn current_directory() -> Result<PathBuf, Error> {
     std::env::current_dir().map_err(|error| {
         Error::usage(format!("the current directory cannot be used: {error}"))
             .hint("Name a directory with --workspace DIR.")

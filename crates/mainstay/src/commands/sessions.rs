@@ -1,24 +1,60 @@
 //! `mainstay sessions`
 
+mod delete;
+mod export;
+mod fork;
+mod import;
 mod list;
+mod prune;
+mod rename;
 mod show;
 
 use clap::Subcommand;
+use mainstay_journal::session::{self, Session};
+use mainstay_store::{OwnerId, Store};
 
-use crate::context::Context;
+use crate::context::{Context, open_existing};
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at the sessions
+/// Look at the sessions, and look after them
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Fork(fork::ForkArgs),
+    Rename(rename::RenameArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Delete(delete::DeleteArgs),
+    Prune(prune::PruneArgs),
 }
 
 pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, Error> {
     match command {
         SessionsCommand::List(args) => list::run(args, context),
         SessionsCommand::Show(args) => show::run(args, context),
+        SessionsCommand::Fork(args) => fork::run(args, context),
+        SessionsCommand::Rename(args) => rename::run(args, context),
+        SessionsCommand::Export(args) => export::run(args, context),
+        SessionsCommand::Import(args) => import::run(args, context),
+        SessionsCommand::Delete(args) => delete::run(args, context),
+        SessionsCommand::Prune(args) => prune::run(args, context),
     }
+}
+
+/// A store that must be there, and whose sessions are meant.
+fn open(context: &Context) -> Result<(Store, Option<OwnerId>), Error> {
+    let store = open_existing(&context.settings()?.store)?;
+    let owner = engine::find_owner(&store)?;
+    Ok((store, owner))
+}
+
+/// The session that was named.
+fn find(store: &Store, owner: Option<OwnerId>, typed: &str) -> Result<Session, Error> {
+    let unknown =
+        || mainstay_store::Error::UnknownId { what: "session".to_owned(), typed: typed.to_owned() };
+    let owner = owner.ok_or_else(unknown)?;
+    Ok(store.read(|tx| session::find(tx, owner, typed))?)
 }

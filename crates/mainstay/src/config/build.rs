@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use mainstay_agent::budget::Limits;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{Budgets, Settings};
-use mainstay_llm::{Api, Candidate, Key, NoKey, Prices, Provider, known};
+use mainstay_llm::{Api, Candidate, FixedKey, Key, NoKey, Prices, Provider, known};
 use mainstay_tools::Reader;
 
 use super::keys::{FromCommand, FromVariable};
 use super::shape::Time;
-use super::{Config, shape, web};
+use super::{Config, kept, shape, web};
 use crate::engine::READER;
-use crate::env;
 use crate::error::Error;
+use crate::{env, redaction};
 
 /// What the command line says over the files.
 #[derive(Debug, Default)]
@@ -42,11 +42,15 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
+        sandbox: super::sandbox::wishes(config)?,
         tools: web::tools(config)?,
         reader: Some(Reader {
             program: PathBuf::from("/proc/self/exe"),
             arguments: vec![READER.into()],
         }),
+        hooks: config.hooks.clone(),
+        yes: over.yes,
+        redactor: redaction::shared().clone(),
         ..Settings::default()
     };
     if let Some(said) = &file.policy.request_time {
@@ -85,10 +89,21 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
     Ok(settings)
 }
 
+/// Whether everything that the file says can be used, whether a model is named or not.
+pub(super) fn check(config: &Config) -> Result<(), Error> {
+    let model = config.file.model.clone().unwrap_or_else(|| "ollama/any".to_owned());
+    agent_settings(config, &Overrides { model: Some(model), ..Overrides::default() })?;
+    config.keeper_grace()?;
+    for name in config.file.providers.keys() {
+        provider(config, name)?;
+    }
+    Ok(())
+}
+
 /// The models, the first one first.
 fn chain(config: &Config, over: &Overrides) -> Result<Vec<Arc<Candidate>>, Error> {
-    let named = over.model.clone().or_else(|| env::MAINSTAY_MODEL.text());
-    let first = named.as_ref().or(config.file.model.as_ref()).ok_or_else(|| no_model(config))?;
+    let first = over.model.as_ref().or(config.file.model.as_ref());
+    let first = first.ok_or_else(|| no_model(config))?;
     let mut names = vec![first];
     names.extend(config.file.fallback.iter().filter(|name| *name != first));
     names.into_iter().map(|name| candidate(config, name).map(Arc::new)).collect()
@@ -103,7 +118,7 @@ fn no_model(config: &Config) -> Error {
         ))
 }
 
-fn candidate(config: &Config, name: &str) -> Result<Candidate, Error> {
+pub(super) fn candidate(config: &Config, name: &str) -> Result<Candidate, Error> {
     let (provider, model) = match name.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !model.is_empty() => (provider, model),
         _ => {
@@ -122,7 +137,7 @@ fn candidate(config: &Config, name: &str) -> Result<Candidate, Error> {
     })
 }
 
-fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
+pub(super) fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     let known = known(name);
     let said = config.file.providers.get(name);
     if known.is_none() && said.is_none() {
@@ -153,16 +168,14 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
             .hint("Write a whole address, such as http://127.0.0.1:8080/v1.")
     };
     let base_url = base_url.parse().map_err(|error| wrong(&format!("{error}")))?;
-    let usual = known.and_then(|known| known.key_variable);
-    let key: Arc<dyn Key> = match (&said.api_key_command, &said.api_key_env, usual) {
-        (Some(command), _, _) => {
-            Arc::new(FromCommand { command: command.clone(), fetched: Arc::new(Mutex::new(None)) })
-        }
-        (None, Some(variable), _) => Arc::new(variable_key(variable, false)),
+    let wishes = KeyWishes {
+        command: said.api_key_command.as_deref(),
+        variable: said.api_key_env.as_deref(),
+        usual: known.and_then(|known| known.key_variable),
         // A known provider at an address of one's own may want no key.
-        (None, None, Some(variable)) => Arc::new(variable_key(variable, said.base_url.is_some())),
-        (None, None, None) => Arc::new(NoKey),
+        optional: said.base_url.is_some(),
     };
+    let key = key(config, name, &wishes)?;
     let headers = said.headers.clone().into_iter().collect();
     let provider = Provider { name: name.to_owned(), api, base_url, key, headers };
     match provider.base_url.scheme() {
@@ -171,7 +184,43 @@ fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     }
 }
 
-pub(super) fn variable_key(name: &str, optional: bool) -> FromVariable {
+/// Where a key comes from: what the settings say, the key that was kept under this name, or the
+/// variable that usually holds it.
+pub(super) fn key(
+    config: &Config,
+    name: &str,
+    said: &KeyWishes<'_>,
+) -> Result<Arc<dyn Key>, Error> {
+    if let Some(command) = said.command {
+        let (command, fetched) = (command.to_owned(), Arc::new(Mutex::new(None)));
+        return Ok(Arc::new(FromCommand { command, fetched }));
+    }
+    if let Some(variable) = said.variable {
+        return Ok(Arc::new(variable_key(variable, false)));
+    }
+    if let Some(secret) = kept::read(&config.home)?.remove(name) {
+        let source = format!("the key kept for {name}");
+        return Ok(Arc::new(FixedKey::new(secret, source)));
+    }
+    Ok(match said.usual {
+        Some(variable) => Arc::new(variable_key(variable, said.optional)),
+        None => Arc::new(NoKey),
+    })
+}
+
+/// What the settings say of a key.
+pub(super) struct KeyWishes<'a> {
+    /// `api_key_command`
+    pub(super) command: Option<&'a str>,
+    /// `api_key_env`
+    pub(super) variable: Option<&'a str>,
+    /// The variable that usually holds it.
+    pub(super) usual: Option<&'a str>,
+    /// Whether there is an answer without one.
+    pub(super) optional: bool,
+}
+
+fn variable_key(name: &str, optional: bool) -> FromVariable {
     FromVariable { name: name.to_owned(), value: env::named_by_configuration(name), optional }
 }
 

@@ -9,6 +9,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use mainstay_llm::{Key, Secret};
 
+use crate::redaction;
+
 /// How long a command for a key may take: it may ask a person to unlock something.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether it has ended.
@@ -60,6 +62,7 @@ impl Key for FromCommand {
             let fetching = tokio::task::spawn_blocking(move || fetch(&command));
             let fetched = fetching.await;
             let secret = fetched.map_err(|error| format!("the command for the key: {error}"))??;
+            redaction::add("key from a command", secret.expose());
             *self.kept() = Some(secret.clone());
             Ok(Some(secret))
         })

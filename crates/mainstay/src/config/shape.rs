@@ -10,6 +10,10 @@ use toml::{Table, Value};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct File {
+    /// Which of `profiles` holds where nobody asks for another.
+    pub(super) profile: Option<String>,
+    /// Sets of settings, each over what this file says besides.
+    pub(super) profiles: BTreeMap<String, Table>,
     pub(super) model: Option<String>,
     pub(super) fallback: Vec<String>,
     pub(super) max_output: Option<u32>,
@@ -22,8 +26,11 @@ pub(super) struct File {
     pub(super) keeper: Keeper,
     pub(super) limits: Limits,
     pub(super) shell: Shell,
+    pub(super) sandbox: Sandbox,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
+    /// Their shape is the engine's to know.
+    pub(super) hooks: serde_json::Value,
 }
 
 /// A provider: what is left out comes from the known one of the same name.
@@ -106,6 +113,18 @@ pub(super) struct Shell {
     pub(super) pass_environment: Vec<String>,
 }
 
+/// What commands and file tools are confined to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sandbox {
+    /// `on`, `require` or `off`.
+    pub(super) mode: Option<String>,
+    pub(super) write: Vec<String>,
+    pub(super) hide: Vec<String>,
+    pub(super) show: Vec<String>,
+    pub(super) network: Option<bool>,
+}
+
 /// What is fetched from the web.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -155,13 +174,9 @@ pub(super) struct WorkspaceFile {
 }
 
 impl WorkspaceFile {
-    /// Puts what the workspace wants over what the home says.
-    pub(super) fn apply(self, file: &mut File) {
-        let File { model, max_output, temperature, effort, .. } = file;
-        *model = self.model.or(model.take());
-        *max_output = self.max_output.or(*max_output);
-        *temperature = self.temperature.or(*temperature);
-        *effort = self.effort.or(effort.take());
+    /// What a workspace may say, of what it says.
+    pub(super) fn allowed(table: Table) -> Table {
+        table.into_iter().filter(|(key, _)| WORKSPACE.contains(&key.as_str())).collect()
     }
 }
 
@@ -176,6 +191,8 @@ const PARTS: &[(&str, &[&str])] = &[
     (
         "",
         &[
+            "profile",
+            "profiles",
             "model",
             "fallback",
             "max_output",
@@ -188,8 +205,10 @@ const PARTS: &[(&str, &[&str])] = &[
             "keeper",
             "limits",
             "shell",
+            "sandbox",
             "fetch",
             "search",
+            "hooks",
         ],
     ),
     (
@@ -221,6 +240,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("keeper", &["grace"]),
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
+    ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("fetch", &["allow_private"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];
@@ -229,9 +249,38 @@ const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command",
 const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
 const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
 
+/// The names of all settings but those below `providers`, `models`, `profiles` and `hooks`.
+pub(super) fn names() -> Vec<String> {
+    let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
+    let named = PARTS.iter().flat_map(|(part, keys)| {
+        keys.iter().map(move |key| match *part {
+            "" => (*key).to_owned(),
+            part => format!("{part}.{key}"),
+        })
+    });
+    let tables = ["providers", "models", "profiles", "hooks"];
+    named
+        .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
+        .collect()
+}
+
+/// What a model is known by.
+pub(super) const fn model_keys() -> &'static [&'static str] {
+    MODEL
+}
+
 impl Known for File {
     fn strangers(table: &Table) -> Vec<String> {
         let mut found = Vec::new();
+        for (name, profile) in table.get("profiles").and_then(Value::as_table).into_iter().flatten()
+        {
+            let Some(profile) = profile.as_table() else { continue };
+            let within = |stranger: String| format!("profiles.{name}: {stranger}");
+            found.extend(Self::strangers(profile).into_iter().map(within));
+            for key in ["profile", "profiles"].iter().filter(|key| profile.contains_key(**key)) {
+                found.push(within(format!("`{key}` has no place in a profile; it is ignored")));
+            }
+        }
         for (part, known) in PARTS {
             let table = match *part {
                 "" => Some(table),
@@ -272,13 +321,16 @@ fn unknown(table: &Table, part: &str, known: &'static [&'static str]) -> Vec<Str
 
 fn stranger(key: &str, part: &str, known: &[&str]) -> String {
     let whole = if part.is_empty() { key.to_owned() } else { format!("{part}.{key}") };
-    let nearest = known.iter().map(|name| (distance(key, name), name)).min();
-    match nearest {
-        Some((distance, name)) if distance <= key.len() / 2 => {
-            format!("there is no `{whole}`; did you mean `{name}`?")
-        }
-        _ => format!("there is no `{whole}`; it is ignored"),
+    match nearest(key, known) {
+        Some(name) => format!("there is no `{whole}`; did you mean `{name}`?"),
+        None => format!("there is no `{whole}`; it is ignored"),
     }
+}
+
+/// The name that was meant, most likely.
+pub(super) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
+    let nearest = known.iter().map(|name| (distance(typed, name), *name)).min();
+    nearest.filter(|(distance, _)| *distance <= typed.len() / 2).map(|(_, name)| name)
 }
 
 /// How many letters have to be changed to make one word of the other.
@@ -318,15 +370,13 @@ mod tests {
 
     #[test]
     fn a_workspace_changes_the_model_and_neither_keys_nor_policy() {
-        let text =
-            "model = 'b/y'\n[policy]\nexecute = 'allow'\n[providers.b]\nbase_url = 'http://evil'";
-        let over: WorkspaceFile = toml::from_str(text).unwrap();
-        let mut file: File = toml::from_str("model = 'a/x'").unwrap();
-        over.apply(&mut file);
-        assert_eq!(file.model.as_deref(), Some("b/y"));
-        assert!(file.policy.execute.is_none() && file.providers.is_empty());
-        let told = WorkspaceFile::strangers(&toml::from_str(text).unwrap());
-        assert_eq!(told.len(), 2, "{told:?}");
+        let text = "model = 'b/y'\nprofile = 'wild'\n[policy]\nexecute = 'allow'\n[providers.b]\n\
+                    base_url = 'http://evil'";
+        let table: Table = toml::from_str(text).unwrap();
+        let allowed = WorkspaceFile::allowed(table.clone());
+        assert_eq!(allowed.keys().collect::<Vec<_>>(), ["model"]);
+        let told = WorkspaceFile::strangers(&table);
+        assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].contains("a workspace cannot set `policy`"), "{told:?}");
     }
 }

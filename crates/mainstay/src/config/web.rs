@@ -1,15 +1,16 @@
 //! The tools for the web, from what the home's file says. A workspace has no say in them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use mainstay_llm::Key;
 use mainstay_tools::web::{Engine, KeySource};
 use mainstay_tools::{Fetch, Tool, Web, WebSearch};
 
 use super::Config;
-use super::build::variable_key;
-use super::keys::FromCommand;
+use super::build::{self, KeyWishes};
 use crate::error::Error;
+
+/// The variables that usually hold the keys of services.
+pub(super) const KEY_VARIABLES: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
 
 /// `fetch`, and `web_search` where it is configured.
 pub(super) fn tools(config: &Config) -> Result<Vec<Arc<dyn Tool>>, Error> {
@@ -45,11 +46,17 @@ fn engine(config: &Config) -> Result<Option<Engine>, Error> {
             .hint("Keep the one that is to be asked.")),
         (None, Some("brave")) => {
             let base = said.base_url.as_deref().unwrap_or("https://api.search.brave.com");
-            Ok(Some(Engine::Brave(address("base_url", base)?, key(config, "BRAVE_API_KEY"))))
+            Ok(Some(Engine::Brave(
+                address("base_url", base)?,
+                key(config, "brave", KEY_VARIABLES[0])?,
+            )))
         }
         (None, Some("tavily")) => {
             let base = said.base_url.as_deref().unwrap_or("https://api.tavily.com");
-            Ok(Some(Engine::Tavily(address("base_url", base)?, key(config, "TAVILY_API_KEY"))))
+            Ok(Some(Engine::Tavily(
+                address("base_url", base)?,
+                key(config, "tavily", KEY_VARIABLES[1])?,
+            )))
         }
         (None, Some(other)) => Err(config.wrong(format!("search.service is {other:?}")).hint(
             "Write brave or tavily, or name an instance of SearXNG: searxng = \"http://…\".",
@@ -58,15 +65,16 @@ fn engine(config: &Config) -> Result<Option<Engine>, Error> {
 }
 
 /// The key of a service, from where a provider's would come.
-fn key(config: &Config, usual: &str) -> KeySource {
+fn key(config: &Config, service: &str, usual: &str) -> Result<KeySource, Error> {
     let said = &config.file.search;
-    let key: Arc<dyn Key> = match (&said.api_key_command, &said.api_key_env) {
-        (Some(command), _) => {
-            Arc::new(FromCommand { command: command.clone(), fetched: Arc::new(Mutex::new(None)) })
-        }
-        (None, variable) => Arc::new(variable_key(variable.as_deref().unwrap_or(usual), false)),
+    let wishes = KeyWishes {
+        command: said.api_key_command.as_deref(),
+        variable: said.api_key_env.as_deref(),
+        usual: Some(usual),
+        optional: false,
     };
-    Arc::new(move || {
+    let key = build::key(config, service, &wishes)?;
+    Ok(Arc::new(move || {
         let key = key.clone();
         Box::pin(async move {
             let secret = key.get().await?;
@@ -74,5 +82,5 @@ fn key(config: &Config, usual: &str) -> KeySource {
                 .map(|secret| secret.expose().to_owned())
                 .ok_or_else(|| "there is no key".to_owned())
         })
-    })
+    }))
 }

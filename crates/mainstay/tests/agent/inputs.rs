@@ -288,7 +288,9 @@ fn a_full_disk_in_the_middle_of_a_turn_is_told_and_the_turn_goes_on_once_there_i
         std::fs::create_dir(directory.path().join(name)).unwrap();
     }
     let config = directory.path().join("config.toml");
-    std::fs::write(&config, configuration(Shape::Chat, &model)).unwrap();
+    // A sandbox would keep the command from filling the disk of the home.
+    let settings = configuration(Shape::Chat, &model) + "[sandbox]\nmode = \"off\"\n";
+    std::fs::write(&config, settings).unwrap();
     // Everything in one namespace: the disk is seen by nobody else.
     let script = "mkdir ../disk/home && cp ../config.toml ../disk/home
         $MAINSTAY run --yes --json go > ../first 2> ../first.err; echo $? > ../first.code

@@ -127,7 +127,10 @@ fn an_error_is_the_last_event_and_the_only_one() {
     world.configure("");
     let told = world.run(&["run", "--json", "x"]).ended_with(2);
     assert_stream(&told);
-    assert_eq!(told.event("end")["error"]["message"], "no model is configured");
+    assert_eq!(
+        told.event("end")["error"]["message"],
+        "no model is configured, and no model server of this machine answers"
+    );
     let told = world.run(&["resume", "--json", "nosuch"]).ended_with(2);
     assert_stream(&told);
     assert!(told.event("end")["error"]["hints"][0].as_str().unwrap().contains("sessions list"));

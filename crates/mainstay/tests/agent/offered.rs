@@ -26,7 +26,7 @@ fn a_tool_that_was_asked_for_is_offered_from_then_on_also_after_a_kill() {
     let first = asked[0].tool_names();
     assert!(!first.contains(&"glob".to_owned()), "{first:?}");
     assert!(first.contains(&"more_tools".to_owned()), "{first:?}");
-    let mut later = first.clone();
+    let mut later = first;
     later.push("glob".to_owned());
     for request in &asked[1..] {
         assert_eq!(request.tool_names(), later, "request {}", request.number);

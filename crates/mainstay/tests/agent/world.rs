@@ -125,7 +125,9 @@ pub(crate) fn program(home: &Path, workspace: &Path, words: &[&str]) -> Command 
         .current_dir(workspace)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("MAINSTAY_HOME", home);
+        .env("MAINSTAY_HOME", home)
+        // What runs on this machine is no part of a test.
+        .env("MAINSTAY_LOCAL_SERVERS", "none");
     command
 }
 

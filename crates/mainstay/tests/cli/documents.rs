@@ -16,17 +16,29 @@ fn help_of_every_command() {
     check("help", "--help");
     check("help_short", "-h");
     check("help_nothing_typed", "");
+    check("help_chat", "chat --help");
     check("help_run", "run --help");
     check("help_resume", "resume --help");
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
+    for command in ["fork", "rename", "export", "import", "delete", "prune"] {
+        check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
+    }
+    check("help_undo", "undo --help");
+    check("help_context", "context --help");
     check("help_approvals", "approvals --help");
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
     check("help_audit", "audit --help");
     check("help_cost", "cost --help");
+    check("help_models", "models --help");
+    check("help_config", "config --help");
+    check("help_config_get", "config get --help");
+    check("help_config_set", "config set --help");
+    check("help_config_key", "config key --help");
+    check("help_profiles", "profiles --help");
     check("help_demo", "demo --help");
     check("help_doctor", "doctor --help");
     check("help_backup", "backup --help");
@@ -84,22 +96,46 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-approvals.1",
             "mainstay-approve.1",
             "mainstay-backup.1",
+            "mainstay-chat.1",
             "mainstay-completions.1",
+            "mainstay-config-get.1",
+            "mainstay-config-init.1",
+            "mainstay-config-key-list.1",
+            "mainstay-config-key-remove.1",
+            "mainstay-config-key-set.1",
+            "mainstay-config-key.1",
+            "mainstay-config-path.1",
+            "mainstay-config-set.1",
+            "mainstay-config-unset.1",
+            "mainstay-config.1",
+            "mainstay-context.1",
             "mainstay-cost.1",
             "mainstay-demo.1",
             "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
+            "mainstay-models.1",
+            "mainstay-profiles-list.1",
+            "mainstay-profiles-show.1",
+            "mainstay-profiles-use.1",
+            "mainstay-profiles.1",
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-delete.1",
+            "mainstay-sessions-export.1",
+            "mainstay-sessions-fork.1",
+            "mainstay-sessions-import.1",
             "mainstay-sessions-list.1",
+            "mainstay-sessions-prune.1",
+            "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
             "mainstay-store.1",
+            "mainstay-undo.1",
             "mainstay.1",
         ]
     );

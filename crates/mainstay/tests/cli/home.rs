@@ -88,6 +88,11 @@ pub(crate) fn mainstay(home: &Path) -> Command {
         }
     }
     command.env("MAINSTAY_HOME", home).env("NO_COLOR", "1").env("TZ", "UTC");
+    // What runs on this machine is no part of a test.
+    command.env("MAINSTAY_LOCAL_SERVERS", "none");
+    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"] {
+        command.env_remove(name);
+    }
     command
 }
 
@@ -210,6 +215,7 @@ pub(crate) fn steady() -> insta::Settings {
     settings.set_omit_expression(true);
     for (pattern, shown) in [
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "[TIME]"),
+        (r#"landlock \d[^\n"]*"#, "[LANDLOCK]"),
         (r"\d{8}[Tt]\d{6}[Zz]", "[STAMP]"),
         (r"\b[0-9a-z]{20}\b", "[ID]"),
         (r"(SQLite|PostgreSQL) \d[^\s,]*( \([^)]*\))?", "$1 [VERSION]"),

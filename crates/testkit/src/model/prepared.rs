@@ -10,7 +10,7 @@ use super::delivery::Delivery;
 use super::http::{LAST_CHUNK, Request, chunk, head};
 use super::listener::{Connection, Handler, Listener, Next};
 use super::render::{Occasion, render};
-use super::{Reply, Rounds, Shape, catalogue, check};
+use super::{Catalogue, Reply, Rounds, Shape, check};
 
 /// Whether requests are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,11 @@ impl Handler for Prepared {
     fn handle(&self, request: Request, connection: &mut Connection) -> io::Result<Next> {
         let shape = Shape::of_path(&request.path).filter(|_| request.method == "POST");
         let Some(shape) = shape else {
-            return Delivery::default().send(catalogue::answer(&request), Shape::Chat, connection);
+            return Delivery::default().send(
+                Catalogue::default().answer(&request),
+                Shape::Chat,
+                connection,
+            );
         };
         if let Some(words) = self.refusal(&request, shape) {
             let answer = render(&Reply::status(400, words), shape, &Occasion::typical());

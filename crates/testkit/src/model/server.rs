@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::catalogue;
 use super::check;
 use super::delivery::Delivery;
 use super::http::Request;
 use super::listener::{Connection, Handler, Listener, Next};
 use super::render::{Occasion, render};
-use super::{Asked, Replies, Reply, Script, Shape};
+use super::{Asked, Catalogue, Replies, Reply, Script, Shape};
 use crate::process::wait_for;
 
 /// A running server; stops, and joins its threads, when it is dropped.
@@ -56,6 +55,16 @@ impl ModelServer {
     /// Starts a server that gives the same answer each time.
     pub fn always(reply: Reply) -> Self {
         Self::answering(move |_| reply.clone())
+    }
+
+    /// Says from now on which models there are, in the words of some server.
+    pub fn offer(&self, catalogue: Catalogue) {
+        self.shared.log().catalogue = catalogue;
+    }
+
+    /// What was asked so far besides models' words, each as `GET /v1/models`.
+    pub fn looked(&self) -> Vec<String> {
+        self.shared.log().looked.clone()
     }
 
     /// `http://127.0.0.1:PORT`.
@@ -127,6 +136,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Log {
+    catalogue: Catalogue,
+    looked: Vec<String>,
     asked: Vec<Asked>,
     violations: Vec<String>,
 }
@@ -187,7 +198,12 @@ impl Handler for Shared {
         let path = request.path.split('?').next().unwrap_or_default();
         let shape = Shape::of_path(path).filter(|_| request.method == "POST");
         let Some(shape) = shape else {
-            return Delivery::default().send(catalogue::answer(&request), Shape::Chat, connection);
+            let answer = {
+                let mut log = self.log();
+                log.looked.push(format!("{} {}", request.method, request.path));
+                log.catalogue.answer(&request)
+            };
+            return Delivery::default().send(answer, Shape::Chat, connection);
         };
         let (asked, refused) = self.record(&request, shape, connection.number);
         let reply = match refused {

@@ -137,7 +137,11 @@ fn other_paths_have_the_answers_that_clients_probe_for() {
     let server = ModelServer::always(Reply::text("ok"));
     let mut client = Client::new(&server);
     let mut get = |method: &str, path: &str| {
-        client.send_to(method, path, if method == "GET" { "" } else { "{}" });
+        client.send_to(
+            method,
+            path,
+            if method == "GET" { "" } else { "{\"model\": \"scripted\"}" },
+        );
         client.read()
     };
     assert_eq!(get("GET", "/v1/models").json()["data"][0]["id"], "scripted");

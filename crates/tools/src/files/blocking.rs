@@ -1,22 +1,25 @@
 //! Work on blocking threads that ends when the call's future is dropped.
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::task::AbortHandle;
+use tokio::sync::oneshot;
 
 use crate::Outcome;
+use crate::sandbox::Room;
 
 /// Tells work on a blocking thread that nobody waits for it any more. Every loop asks it.
 #[derive(Clone, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    pub(super) fn set(&self) {
+    pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -26,45 +29,70 @@ impl Stop {
     }
 }
 
-/// Runs `work` on a blocking thread. When the future is dropped, `work` is told to stop, and is not
-/// started if it was still waiting for a thread.
+/// Runs `work` on a blocking thread, inside the sandbox where there is one. When the future is
+/// dropped, `work` is told to stop, and is not started if it was still waiting for a thread.
 ///
-/// A change of a file that has begun by then is finished, whole.
+/// A change of a file that has begun by then is finished, whole. `work` must not use the store nor
+/// the runtime: inside the sandbox the store is out of reach, for threads that are started there too.
 pub(super) async fn blocking<T: Send + 'static>(
+    room: Room,
     work: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> Result<T, Outcome> {
     let stop = Stop::default();
-    let task = tokio::task::spawn_blocking({
-        let stop = stop.clone();
-        move || work(&stop)
+    let (done, result) = oneshot::channel();
+    let _ends = Ends(stop.clone());
+    let work = Box::new(move || {
+        if !stop.is_set() {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(|| work(&stop))));
+        }
     });
-    let _ends = Ends { stop, task: task.abort_handle() };
-    task.await.map_err(|error| {
-        tracing::error!(%error, "a file tool broke off");
-        Outcome::failed(format!(
-            "The tool broke off because of a fault in Mainstay ({error}). Look at what it was to do before trying again."
-        ))
-    })
+    let sent = match room {
+        Room::Open => {
+            tokio::task::spawn_blocking(work);
+            Ok(())
+        }
+        Room::Inside(confinement) => confinement.send(work),
+        Room::Alone(confinement, directory) => confinement.send_alone(&directory, work),
+    };
+    sent.map_err(|error| not_begun(&error))?;
+    match result.await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(_)) | Err(_) => {
+            tracing::error!("a file tool broke off");
+            Err(Outcome::failed(
+                "The tool broke off because of a fault in Mainstay. Look at what it was to do \
+                 before trying again.",
+            ))
+        }
+    }
+}
+
+fn not_begun(error: &io::Error) -> Outcome {
+    match error.raw_os_error() {
+        // Words of the sandbox itself.
+        None => Outcome::failed(error.to_string()),
+        Some(_) => Outcome::failed(format!(
+            "Nothing was done: the sandbox of the file tools cannot be set up: {error}."
+        )),
+    }
 }
 
 /// Like [`blocking`], for work whose failures are outcomes too.
 pub(super) async fn outcome(
+    room: Room,
     work: impl FnOnce(&Stop) -> Result<Outcome, Outcome> + Send + 'static,
 ) -> Outcome {
-    match blocking(work).await {
+    match blocking(room, work).await {
         Ok(Ok(outcome) | Err(outcome)) | Err(outcome) => outcome,
     }
 }
 
-struct Ends {
-    stop: Stop,
-    task: AbortHandle,
-}
+/// Tells the work to stop when nobody waits for it any more.
+struct Ends(Stop);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.stop.set();
-        self.task.abort();
+        self.0.set();
     }
 }
 
@@ -79,7 +107,7 @@ mod tests {
     async fn work_is_told_to_stop_when_its_future_is_dropped() {
         let (started, has_started) = tokio::sync::oneshot::channel();
         let (ended, has_ended) = mpsc::channel();
-        let future = blocking(move |stop| {
+        let future = blocking(Room::Open, move |stop| {
             started.send(()).unwrap();
             while !stop.is_set() {
                 std::thread::yield_now();
@@ -95,7 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_inside_is_an_outcome() {
-        let broken = outcome(|_| panic!("on purpose")).await;
+        let broken = outcome(Room::Open, |_| panic!("on purpose")).await;
         assert!(broken.failed);
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::text::printable;
+use crate::sandbox::Confinement;
 use crate::{Outcome, Workplace};
 
 /// A file, whatever its names: device and inode.
@@ -20,9 +21,10 @@ const INSIDE_LIMIT: usize = 100_000;
 ///
 /// The files of the store must not even be opened: closing a handle on an SQLite database drops
 /// SQLite's locks. So they are known by path and by device and inode, before anything is opened.
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     workspace: PathBuf,
     closed: Vec<PathBuf>,
+    confinement: Confinement,
     identities: HashSet<Identity>,
     /// The files inside the closed directories; `None` when there are too many to know.
     inside: OnceLock<Option<HashSet<Identity>>>,
@@ -30,7 +32,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Looks at the disk: for blocking threads.
-    pub(super) fn of(workplace: &Workplace) -> Self {
+    pub(crate) fn of(workplace: &Workplace) -> Self {
         let closed: Vec<PathBuf> = workplace
             .forbidden
             .iter()
@@ -43,12 +45,13 @@ impl Bounds {
             .collect();
         let workspace =
             fs::canonicalize(&workplace.workspace).unwrap_or_else(|_| workplace.workspace.clone());
-        Self { workspace, closed, identities, inside: OnceLock::new() }
+        let confinement = workplace.confinement.clone();
+        Self { workspace, closed, confinement, identities, inside: OnceLock::new() }
     }
 
     /// The real path of what a model named: absolute, links followed, also when nothing is there
     /// yet. Fails, in words, for what no tool opens.
-    pub(super) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
+    pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
         if path.is_empty() || path.contains('\0') {
             return Err(Outcome::failed(
                 "The path is empty or holds a NUL. Give the path of a file.",
@@ -61,7 +64,11 @@ impl Bounds {
     }
 
     /// Whether no tool may open `path`, which is real.
-    pub(super) fn is_closed(&self, path: &Path) -> bool {
+    pub(crate) fn is_closed(&self, path: &Path) -> bool {
+        // What the process knows of itself, its environment among it; the kernel lets a thread look.
+        if path.starts_with(format!("/proc/{}", std::process::id())) {
+            return true;
+        }
         if self.closed.iter().any(|closed| path.starts_with(closed)) {
             return true;
         }
@@ -70,7 +77,7 @@ impl Bounds {
     }
 
     /// Whether no tool may open the file that looks like this. Its directory was looked at before.
-    pub(super) fn closes(&self, found: &Metadata) -> bool {
+    pub(crate) fn closes(&self, found: &Metadata) -> bool {
         if self.identities.contains(&identity(found)) {
             return true;
         }
@@ -86,6 +93,14 @@ impl Bounds {
             "{} belongs to Mainstay's own state, which no tool opens. Work on other files.",
             self.shown(path)
         ))
+    }
+
+    /// Why the kernel refuses a path, if that is why.
+    pub(super) fn hidden(&self, path: &Path) -> Option<&'static str> {
+        let sandbox = self.confinement.sandbox()?;
+        sandbox.hides(path).then_some(
+            " The sandbox hides it, because secrets are kept there: no tool and no command reads it.",
+        )
     }
 
     /// A path as a model reads it: relative inside the workspace, on one line.

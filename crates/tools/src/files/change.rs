@@ -135,8 +135,9 @@ pub(super) fn put(
     stop.check()?;
     directories(path).and_then(|()| fsatomic::write(path, content, 0o666 & !umask())).map_err(
         |error| {
+            let hidden = bounds.hidden(path).unwrap_or_default();
             Outcome::failed(format!(
-                "{} cannot be written: {error}. It is as it was before.",
+                "{} cannot be written: {error}. It is as it was before.{hidden}",
                 bounds.shown(path)
             ))
         },

@@ -18,7 +18,7 @@ use super::patch::apply;
 use super::replace::{Miss, Places, replace};
 use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
-use super::write::action;
+use super::write::{action, room};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Told, Tool, Traits, Workplace};
 
@@ -73,10 +73,11 @@ impl Tool for EditFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let workplace = call.workplace.clone();
+        let (workplace, room) = (call.workplace.clone(), room(&call));
         Box::pin(async move {
             let given = given.ok()?;
-            let edit = blocking::blocking(move |stop| Edit::prepare(&workplace, &given, stop));
+            let edit =
+                blocking::blocking(room, move |stop| Edit::prepare(&workplace, &given, stop));
             // An edit that does not fit is told by the run, which finds the same.
             let edit = edit.await.ok()?.ok()?;
             serde_json::to_value(edit.plan()).ok()
@@ -89,7 +90,7 @@ impl Tool for EditFile {
         plan: Option<&'a Value>,
     ) -> BoxFuture<'a, Settled> {
         let given = arguments::<Arguments>(call.arguments);
-        let workplace = call.workplace.clone();
+        let (workplace, room) = (call.workplace.clone(), room(&call));
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
             let settle = move |stop: &Stop| match (given, plan) {
@@ -100,16 +101,16 @@ impl Tool for EditFile {
                         .to_owned(),
                 ),
             };
-            let settled = blocking::blocking(settle).await;
+            let settled = blocking::blocking(room, settle).await;
             settled.unwrap_or_else(|_| Settled::Unknown(String::new()))
         })
     }
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let workplace = call.workplace.clone();
+        let (workplace, room) = (call.workplace.clone(), room(&call));
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
-        Box::pin(blocking::outcome(move |stop| run(&workplace, &given?, plan, stop)))
+        Box::pin(blocking::outcome(room, move |stop| run(&workplace, &given?, plan, stop)))
     }
 }
 

@@ -75,7 +75,8 @@ impl Tool for Grep {
     fn run<'a>(&'a self, call: Invocation<'a>, _plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
-        Box::pin(blocking::outcome(move |stop| grep(&workplace, &given?, stop)))
+        let room = workplace.confinement.room();
+        Box::pin(blocking::outcome(room, move |stop| grep(&workplace, &given?, stop)))
     }
 }
 

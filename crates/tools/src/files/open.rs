@@ -11,7 +11,7 @@ use super::bounds::Bounds;
 use crate::Outcome;
 
 /// Why a file was not opened.
-pub(super) enum Closed {
+pub(crate) enum Closed {
     Missing,
     Directory,
     /// A fifo, a device, a socket.
@@ -36,7 +36,11 @@ impl Closed {
                 "{shown} is no regular file but a pipe, a socket or a device, and was not opened."
             )),
             Self::Forbidden => bounds.refusal(path),
-            Self::Failed(error) => Outcome::failed(format!("{shown} cannot be opened: {error}.")),
+            Self::Failed(error) => {
+                let denied = error.kind() == io::ErrorKind::PermissionDenied;
+                let hidden = bounds.hidden(path).filter(|_| denied).unwrap_or_default();
+                Outcome::failed(format!("{shown} cannot be opened: {error}.{hidden}"))
+            }
         }
     }
 }
@@ -47,7 +51,7 @@ impl Closed {
 /// so that nobody can put another one in its place between. Without waiting, because some files
 /// under `/proc` wait for ever.
 #[cfg(target_os = "linux")]
-pub(super) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
+pub(crate) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
     use std::os::fd::AsRawFd;
 
     let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -64,7 +68,7 @@ pub(super) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Clo
 ///
 /// It is looked at first; a file that is put in its place at that very moment is not noticed here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
+pub(crate) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
     let metadata = std::fs::symlink_metadata(path).map_err(|error| {
         rustix::io::Errno::from_io_error(&error).map_or(Closed::Failed(error), closed)
     })?;
@@ -119,7 +123,7 @@ impl<R: Read> Read for Patient<'_, R> {
 }
 
 /// Reads a whole file, or says that it has more than `limit` bytes.
-pub(super) fn whole(file: File, limit: u64, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn whole(file: File, limit: u64, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
     Patient::new(file.take(limit + 1), stop).read_to_end(&mut content)?;
     Ok((content.len() as u64 <= limit).then_some(content))

@@ -72,10 +72,11 @@ impl Tool for ReadFile {
     fn run<'a>(&'a self, call: Invocation<'a>, _plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
+        let room = workplace.confinement.room();
         let reader = call.workplace.reader.clone();
         let seen = call.workplace.seen.clone();
         Box::pin(async move {
-            let found = blocking::blocking(move |stop| read(&workplace, &given?, stop)).await;
+            let found = blocking::blocking(room, move |stop| read(&workplace, &given?, stop)).await;
             let outcome = match found {
                 Ok(Ok(Found::Read(outcome)) | Err(outcome)) | Err(outcome) => outcome,
                 Ok(Ok(Found::Pdf(document))) => document.read(reader.as_ref()).await,

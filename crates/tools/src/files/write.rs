@@ -14,6 +14,7 @@ use super::bounds::Bounds;
 use super::change::{Before, is_stale, losses, make_durable, put, turn};
 use super::seen::{Glimpse, fact};
 use super::text::{LineEnds, hash, line_ends, size};
+use crate::sandbox::Room;
 use crate::schema::{arguments, parameters};
 use crate::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits, Workplace};
 
@@ -61,18 +62,18 @@ impl Tool for WriteFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let workplace = call.workplace.clone();
+        let (workplace, room) = (call.workplace.clone(), room(&call));
         Box::pin(async move {
             let given = given.ok()?;
-            blocking::blocking(move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
+            blocking::blocking(room, move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
         })
     }
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let workplace = call.workplace.clone();
+        let (workplace, room) = (call.workplace.clone(), room(&call));
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
-        Box::pin(blocking::outcome(move |stop| write(&workplace, &given?, plan, stop)))
+        Box::pin(blocking::outcome(room, move |stop| write(&workplace, &given?, plan, stop)))
     }
 }
 
@@ -85,6 +86,20 @@ pub(super) fn action(call: &Invocation<'_>) -> Action {
         },
         // Without a path the call fails before it does anything.
         None => Action::Read,
+    }
+}
+
+/// Where a call works that changes the file of its argument `path`. The policy has decided on that
+/// file by now, so it may be changed wherever it is, and nothing else there.
+pub(super) fn room(call: &Invocation<'_>) -> Room {
+    let confinement = &call.workplace.confinement;
+    let path = call.arguments.get("path").and_then(Value::as_str);
+    match path.filter(|_| confinement.sandbox().is_some()) {
+        Some(path) => match Bounds::of(call.workplace).locate(path) {
+            Ok(path) => confinement.room_for(&path),
+            Err(_) => confinement.room(),
+        },
+        None => confinement.room(),
     }
 }
 

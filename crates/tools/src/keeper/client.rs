@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use mainstay_message::Redactor;
 use tokio::sync::mpsc;
 
 use super::ending::{Ended, Left};
@@ -41,6 +42,8 @@ struct Shared {
     current: tokio::sync::Mutex<Option<Arc<Link>>>,
     links: Mutex<Links>,
     news: Arc<Mutex<News>>,
+    /// What no output is to hold.
+    redactor: OnceLock<Redactor>,
 }
 
 #[derive(Default)]
@@ -113,8 +116,14 @@ impl Keeper {
                 current: tokio::sync::Mutex::default(),
                 links: Mutex::default(),
                 news: Arc::default(),
+                redactor: OnceLock::new(),
             }),
         }
+    }
+
+    /// Keeps secrets out of all outputs, also on disk. The first one who says so is heard.
+    pub fn redact(&self, redactor: &Redactor) {
+        let _ = self.shared.redactor.set(redactor.clone());
     }
 
     /// The name of the keeper that new jobs go to; it is started if need be.
@@ -244,6 +253,7 @@ impl Keeper {
     /// another name does not start it.
     pub async fn run(&self, keeper: &str, job: &Job) -> Result<Ended, KeeperError> {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
+        self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
         let says = link.ask(Asks::Run { job: Box::new(job.clone()) }).await;
         if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
@@ -256,6 +266,7 @@ impl Keeper {
     /// Starts a job that goes on in the background. Dropped before it returns, it kills the job.
     pub async fn start(&self, keeper: &str, job: &Job) -> Result<Status, KeeperError> {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
+        self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
         let says = in_time(ANSWER, link.ask(Asks::Start { job: Box::new(job.clone()) })).await?;
         let status = status_of(says, &job.key)?;
@@ -393,6 +404,12 @@ impl Shared {
 
     fn open(&self) -> Vec<Arc<Link>> {
         self.links().open.iter().filter(|link| link.is_open()).cloned().collect()
+    }
+
+    fn tell_secrets(&self, link: &Link) {
+        if let Some(redactor) = self.redactor.get() {
+            link.tell_secrets(redactor);
+        }
     }
 
     fn link(&self, name: &str) -> Option<Arc<Link>> {

@@ -15,6 +15,9 @@ pub struct Ended {
     pub took: Duration,
     /// What it wrote.
     pub output: Shown,
+    /// What it wrote to standard error, where that was asked for by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Box<Shown>>,
     /// What it left running. The keeper goes on owning it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
@@ -85,7 +88,7 @@ impl Ended {
     /// The end of a job that could not be started.
     pub(super) fn failed(reason: String) -> Self {
         let (how, output) = (How::Failed(reason), Shown::default());
-        Self { how, took: Duration::ZERO, output, left: Vec::new(), rest: None }
+        Self { how, took: Duration::ZERO, output, errors: None, left: Vec::new(), rest: None }
     }
 }
 

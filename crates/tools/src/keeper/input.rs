@@ -26,6 +26,11 @@ impl Input {
         Self { pipe, waiting: Vec::new(), closing: false }
     }
 
+    /// An input that holds these bytes and then ends.
+    pub(super) fn given(pipe: OwnedFd, bytes: Vec<u8>) -> Self {
+        Self { pipe, waiting: bytes, closing: true }
+    }
+
     pub(super) fn pipe(&self) -> &OwnedFd {
         &self.pipe
     }

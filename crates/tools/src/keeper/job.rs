@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::protocol::maybe_encoded;
+use crate::sandbox::Specification;
+
 /// No job in the foreground takes longer, whatever was asked for.
 pub const BACKSTOP: Duration = Duration::from_secs(30 * 60);
 
@@ -25,9 +28,18 @@ pub struct Job {
     pub limits: Limits,
     /// Whether its input can be written to; otherwise it reads nothing.
     pub input: bool,
+    /// What it reads, all of it; its input then ends. Absent, it reads nothing, unless `input` says
+    /// otherwise.
+    #[serde(default, with = "maybe_encoded", skip_serializing_if = "Option::is_none")]
+    pub given: Option<Vec<u8>>,
+    /// Whether what it writes to its two outputs is told together or apart.
+    #[serde(default)]
+    pub streams: Streams,
     /// Whether it goes on after the call that started it. It has no [`BACKSTOP`], and its end is
     /// announced.
     pub background: bool,
+    /// What it is confined to; nothing confines it without.
+    pub sandbox: Option<Specification>,
 }
 
 /// What runs.
@@ -38,6 +50,17 @@ pub enum Program {
     Line(String),
     /// A program and its arguments.
     Arguments(Vec<String>),
+}
+
+/// Whether what a job writes to its two outputs is told together or apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Streams {
+    /// In one stream, in the order in which it was written.
+    #[default]
+    Together,
+    /// Standard error by itself: [`Ended::errors`](super::Ended::errors).
+    Apart,
 }
 
 /// When a job is ended from outside.

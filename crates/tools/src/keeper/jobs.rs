@@ -8,6 +8,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use mainstay_message::Redactor;
+use mainstay_message::redactor::Origin;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
@@ -20,6 +22,7 @@ use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
 use super::output::{self, CAP, Output};
 use super::protocol::{Says, Standing};
 use super::spool::{Line, Place, Spool};
+use crate::sandbox::Chambers;
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
 /// that it left them.
@@ -47,6 +50,8 @@ pub(super) struct Jobs {
     claims: Claims,
     /// Absent only where other threads start processes too, which would be branded with ours.
     brands: Option<Brands>,
+    /// Where jobs with a sandbox are started.
+    chambers: Chambers,
     said: Vec<Said>,
     buffer: Vec<u8>,
     /// Whether this process had children when it last looked.
@@ -55,6 +60,8 @@ pub(super) struct Jobs {
     strays: Option<(Duration, Duration)>,
     /// How long the log may become.
     long_log: u64,
+    /// Knows what no output is to hold.
+    redactor: Redactor,
 }
 
 /// A job of which nothing runs. How it ended is in the log.
@@ -78,6 +85,7 @@ impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> io::Result<Self> {
         Ok(Self {
             brands: Some(Brands::new(&name)),
+            chambers: Chambers::default(),
             name,
             spool,
             nothing: File::open("/dev/null")?.into(),
@@ -89,11 +97,17 @@ impl Jobs {
             children: false,
             strays: None,
             long_log: retention::LONG_LOG,
+            redactor: Redactor::default(),
         })
     }
 
     pub(super) fn spool(&self) -> &Spool {
         &self.spool
+    }
+
+    /// Keeps secrets out of all outputs from now on.
+    pub(super) fn keep_secret(&self, secrets: Vec<(String, String)>) {
+        self.redactor.add_all(secrets, Origin::Configured);
     }
 
     /// Whether nothing runs that anybody asked for.
@@ -120,9 +134,20 @@ impl Jobs {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
-        let output = Output::new(self.spool.output_path(&job.key), cap);
+        let path = self.spool.output_path(&job.key);
+        let outputs = (Output::new(path, cap), Output::in_memory());
+        let outputs =
+            (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(&self.name, job, &self.nothing, output, brand, now) {
+        let live = match Live::start(
+            &self.name,
+            job,
+            &self.nothing,
+            &mut self.chambers,
+            outputs,
+            brand,
+            now,
+        ) {
             Ok(live) => live,
             Err(reason) => {
                 self.bury(job, 0, Ended::failed(reason), Vec::new());
@@ -202,9 +227,13 @@ impl Jobs {
     }
 
     /// Output of a job from an offset on.
-    pub(super) fn read(&self, key: &str, offset: u64, limit: u64) -> Says {
-        let part = match self.live.get(key) {
-            Some(live) => Some(live.output.read(offset, limit)),
+    pub(super) fn read(&mut self, key: &str, offset: u64, limit: u64) -> Says {
+        let part = match self.live.get_mut(key) {
+            Some(live) => {
+                // Whoever reads may wait for the very last letter, of a question for one.
+                live.output.settle();
+                Some(live.output.read(offset, limit))
+            }
             None => self.past_end(key).map(|ended| output::read(&ended.output, offset, limit)),
         };
         part.map_or(Says::UnknownKey, Says::Output)
@@ -286,9 +315,9 @@ impl Jobs {
     /// The descriptors to wait for: outputs, and inputs for which something waits.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = (&OwnedFd, Direction)> {
         self.live.values().flat_map(|live| {
-            let pipe = live.watched().map(|pipe| (pipe, Direction::From));
+            let pipes = live.watched().map(|pipe| (pipe, Direction::From));
             let input = live.input.as_ref().filter(|input| input.is_waiting());
-            pipe.into_iter().chain(input.map(|input| (input.pipe(), Direction::To)))
+            pipes.chain(input.map(|input| (input.pipe(), Direction::To)))
         })
     }
 
@@ -371,7 +400,8 @@ impl Jobs {
             let left: Vec<_> =
                 left.iter().map(|pid| Left { pid: *pid, command: command_line(*pid) }).collect();
             let took = at.saturating_sub(live.started);
-            let ended = Ended { how, took, output: live.output.shown(), left, rest: None };
+            let (output, errors) = live.shown();
+            let ended = Ended { how, took, output, errors, left, rest: None };
             if !ended.left.is_empty() && !killed {
                 return self.tell(key, ended);
             }
@@ -404,7 +434,8 @@ impl Jobs {
         let Some(told) = live.told.take() else { return };
         // How it ended stays as it was told; only what it left behind was killed.
         let rest = live.killing.as_ref().map(|killing| killing.why);
-        let ended = Ended { rest, output: live.output.shown(), left: Vec::new(), ..told };
+        let (output, errors) = live.shown();
+        let ended = Ended { rest, output, errors, left: Vec::new(), ..told };
         let place = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
         let _ = self.spool.write(&Line::Over { key: key.to_owned() });
         self.said.push(news(&live.job, &ended));
@@ -478,7 +509,7 @@ fn news(job: &Job, ended: &Ended) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::{BACKSTOP, Limits, Program};
+    use crate::keeper::{BACKSTOP, Limits, Program, Streams};
 
     /// Later than any process of this machine has started, so that none can be taken for the job's.
     const START: Duration = Duration::from_secs(1 << 40);
@@ -497,7 +528,10 @@ mod tests {
             environment: Vec::new(),
             limits: Limits { wall: Some(10 * BACKSTOP), idle: None, output: None },
             input: false,
+            given: None,
+            streams: Streams::Together,
             background,
+            sandbox: None,
         };
         jobs.start(&job, START).unwrap();
         jobs.await_end(key, (1, 1));

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use mainstay_store::Id;
-use mainstay_store::fsatomic::{PRIVATE_DIR, private_directory};
+use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE, create_new, private_directory};
 
-use super::spool::SOCKET;
+use super::spool::{SOCKET, TOKEN};
 
 /// How a keeper is started.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
     // The keeper's own directory is `/`.
     let directory = std::path::absolute(launch.spool.join(&name))?;
     DirBuilder::new().mode(PRIVATE_DIR).create(&directory)?;
+    let token = new_token();
+    create_new(&directory.join(TOKEN), PRIVATE_FILE)?.write_all(token.as_bytes())?;
     // Bound here, so that it can be connected to before the keeper has got up.
     let handle = File::open(&directory)?;
     let listener = UnixListener::bind(address(&handle))?;
@@ -60,13 +62,27 @@ pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
         .stderr(Stdio::null())
         .spawn();
     let guard = guard.inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
-    let stream = UnixStream::connect(address(&handle))?;
+    let stream = greeted(UnixStream::connect(address(&handle))?, &token)?;
     Ok(Launched { name, stream, guard })
 }
 
 /// Connects to a keeper.
 pub(super) fn connect(directory: &Path) -> io::Result<UnixStream> {
-    UnixStream::connect(address(&File::open(directory)?))
+    let token = std::fs::read_to_string(directory.join(TOKEN))?;
+    greeted(UnixStream::connect(address(&File::open(directory)?))?, &token)
+}
+
+fn greeted(mut stream: UnixStream, token: &str) -> io::Result<UnixStream> {
+    stream.write_all(token.as_bytes())?;
+    Ok(stream)
+}
+
+fn new_token() -> String {
+    let mut random = [0; 16];
+    // Without the system's randomness the token could be guessed: better to stop.
+    #[expect(clippy::expect_used, reason = "getrandom fails only on a broken kernel")]
+    getrandom::fill(&mut random).expect("the operating system gives random bytes");
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The path of the socket. Linux limits it to 107 bytes, whatever the home's path; through the

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mainstay_message::Redactor;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use tokio::io::Interest;
@@ -25,6 +27,8 @@ pub(super) struct Link {
     state: Mutex<State>,
     /// Something could not be sent at once.
     blocked: Notify,
+    /// How many secrets the keeper was told.
+    secrets: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -45,7 +49,13 @@ impl Link {
     ) -> io::Result<Arc<Self>> {
         stream.set_nonblocking(true)?;
         let stream = one_way(stream, Interest::READABLE)?;
-        let link = Arc::new(Self { name, stream, state: Mutex::default(), blocked: Notify::new() });
+        let link = Arc::new(Self {
+            name,
+            stream,
+            state: Mutex::default(),
+            blocked: Notify::new(),
+            secrets: AtomicUsize::new(0),
+        });
         let reading = link.clone();
         tokio::spawn(async move {
             reading.converse(news).await;
@@ -75,6 +85,14 @@ impl Link {
     /// dropped can say so.
     pub(super) fn tell(&self, asks: Asks) {
         let _ = self.send(&mut self.state(), &Request { number: 0, asks });
+    }
+
+    /// Tells the keeper the secrets that it does not know yet. What is asked later comes later.
+    pub(super) fn tell_secrets(&self, redactor: &Redactor) {
+        let count = redactor.count();
+        if count > self.secrets.swap(count, Ordering::Relaxed) {
+            self.tell(Asks::Secrets { secrets: redactor.secrets() });
+        }
     }
 
     /// Sends a request and waits for the answer.

@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::WaitStatus;
 
-use super::ending::{Ended, How, Why};
+use super::ending::{Ended, How, Shown, Why};
 use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job};
+use super::job::{BACKSTOP, Job, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
-use super::spawn::{Start, spawn};
+use super::spawn::Start;
 use super::{JOB_MARK, KEEPER_MARK};
+use crate::sandbox::Chambers;
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
 pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
@@ -36,6 +37,8 @@ pub(super) struct Live {
     young: bool,
     pub(super) pipe: Option<OwnedFd>,
     pub(super) output: Output,
+    /// Standard error, where it is read by itself. It is bounded by what is shown of it.
+    errors: Option<(Option<OwnedFd>, Output)>,
     pub(super) input: Option<Input>,
     /// How its root ended, and when.
     pub(super) exit: Option<(How, Duration)>,
@@ -62,13 +65,14 @@ impl Live {
         keeper: &str,
         job: &Job,
         nothing: &OwnedFd,
-        output: Output,
+        chambers: &mut Chambers,
+        (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
-        let (root, pipe, input) =
-            start(keeper, job, nothing).map_err(|error| reason(job, &error))?;
-        Ok(Self {
+        let Started { root, pipe, errors, input } =
+            start(keeper, job, nothing, chambers).map_err(|error| reason(job, &error))?;
+        let mut live = Self {
             job: Job {
                 key: job.key.clone(),
                 session: job.session.clone(),
@@ -76,6 +80,8 @@ impl Live {
                 directory: job.directory.clone(),
                 // Not needed any more, and long.
                 environment: Vec::new(),
+                sandbox: None,
+                given: None,
                 ..*job
             },
             root,
@@ -85,13 +91,26 @@ impl Live {
             young: true,
             pipe: Some(pipe),
             output,
+            errors: errors.map(|pipe| (Some(pipe), complaints)),
             input,
             exit: None,
             told: None,
             killing: None,
             waiters: Vec::new(),
             stoppers: Vec::new(),
-        })
+        };
+        live.flush_input();
+        Ok(live)
+    }
+
+    /// What it wrote, and what to standard error where that is told apart.
+    pub(super) fn shown(&mut self) -> (Shown, Option<Box<Shown>>) {
+        self.output.settle();
+        if let Some((_, errors)) = &mut self.errors {
+            errors.settle();
+        }
+        let errors = self.errors.as_ref().map(|(_, errors)| Box::new(errors.shown()));
+        (self.output.shown(), errors)
     }
 
     pub(super) fn group(&self) -> i32 {
@@ -135,9 +154,10 @@ impl Live {
         wall.into_iter().chain(idle).chain(look).min()
     }
 
-    /// The output that is waited for.
-    pub(super) fn watched(&self) -> Option<&OwnedFd> {
-        self.pipe.as_ref().filter(|_| !self.young)
+    /// The outputs that are waited for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
+        let errors = self.errors.as_ref().and_then(|(pipe, _)| pipe.as_ref());
+        self.pipe.iter().chain(errors).filter(|_| !self.young)
     }
 
     pub(super) fn transfer(&mut self, buffer: &mut [u8], now: Duration) {
@@ -145,31 +165,41 @@ impl Live {
         if self.young {
             return self.flush_input();
         }
-        let before = self.output.total();
+        let total = |live: &Self| {
+            live.output.total() + live.errors.as_ref().map_or(0, |(_, errors)| errors.total())
+        };
+        let before = total(self);
         self.drain(buffer);
-        if self.output.total() > before {
+        if total(self) > before {
             self.wrote = now;
         }
         self.flush_input();
     }
 
-    /// Reads what is in the pipe, without waiting for its end.
+    /// Reads what is in the pipes, without waiting for their end.
     pub(super) fn drain(&mut self, buffer: &mut [u8]) {
-        for _ in 0..PIECES {
-            let Some(pipe) = &self.pipe else { return };
-            match rustix::io::read(pipe, &mut *buffer) {
-                Ok(0) => self.pipe = None,
-                Ok(length) => self.output.push(&buffer[..length]),
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(_) => self.pipe = None,
-            }
+        drain(&mut self.pipe, &mut self.output, buffer);
+        if let Some((pipe, errors)) = &mut self.errors {
+            drain(pipe, errors, buffer);
         }
     }
 
     pub(super) fn flush_input(&mut self) {
         if self.input.as_mut().is_some_and(|input| input.flush() == Open::No) {
             self.input = None;
+        }
+    }
+}
+
+fn drain(pipe: &mut Option<OwnedFd>, output: &mut Output, buffer: &mut [u8]) {
+    for _ in 0..PIECES {
+        let Some(open) = &pipe else { return };
+        match rustix::io::read(open, &mut *buffer) {
+            Ok(0) => *pipe = None,
+            Ok(length) => output.push(&buffer[..length]),
+            Err(Errno::AGAIN) => return,
+            Err(Errno::INTR) => {}
+            Err(_) => *pipe = None,
         }
     }
 }
@@ -190,27 +220,65 @@ fn reason(job: &Job, error: &io::Error) -> String {
     }
 }
 
-/// Starts the process of a job: its number, its output, its input.
-fn start(keeper: &str, job: &Job, nothing: &OwnedFd) -> io::Result<(i32, OwnedFd, Option<Input>)> {
+/// A process that was started, and our ends of its pipes.
+struct Started {
+    root: i32,
+    pipe: OwnedFd,
+    errors: Option<OwnedFd>,
+    input: Option<Input>,
+}
+
+/// A pipe whose first end, which is ours, never blocks.
+fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    Ok((ours, theirs))
+}
+
+/// Starts the process of a job.
+fn start(
+    keeper: &str,
+    job: &Job,
+    nothing: &OwnedFd,
+    chambers: &mut Chambers,
+) -> io::Result<Started> {
     use rustix::pipe::{PipeFlags, pipe_with};
-    let (output, end) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&output, true)?;
-    let input = if job.input {
+    let (pipe, end) = pipe_from()?;
+    let errors = match job.streams {
+        Streams::Together => None,
+        Streams::Apart => Some(pipe_from()?),
+    };
+    let input = if job.input || job.given.is_some() {
         let (end, input) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&input, true)?;
-        Some((end, Input::new(input)))
+        let input = match &job.given {
+            Some(bytes) => Input::given(input, bytes.clone()),
+            None => Input::new(input),
+        };
+        Some((end, input))
     } else {
         None
     };
     let own = job.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let environment: Vec<(&str, &str)> =
         own.chain([(KEEPER_MARK, keeper), (JOB_MARK, &job.key)]).collect();
-    let root = spawn(&Start {
+    let ready = Start {
         program: &job.program,
         directory: &job.directory,
         environment: &environment,
         input: input.as_ref().map_or(nothing.as_fd(), |(end, _)| end.as_fd()),
         output: end.as_fd(),
-    })?;
-    Ok((root, output, input.map(|(_, input)| input)))
+        errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
+    }
+    .ready()?;
+    let root = match &job.sandbox {
+        Some(sandbox) => chambers.spawn(sandbox, ready)?,
+        None => ready.spawn(None)?,
+    };
+    Ok(Started {
+        root,
+        pipe,
+        errors: errors.map(|(errors, _)| errors),
+        input: input.map(|(_, input)| input),
+    })
 }

@@ -5,6 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use mainstay_message::Redactor;
+use mainstay_message::redactor::Flow;
+
 use super::ending::Shown;
 use super::protocol::Part;
 
@@ -26,19 +29,49 @@ pub(super) struct Output {
     file: Option<File>,
     kept: u64,
     cap: u64,
+    /// Keeps secrets out of all of it.
+    redactor: Redactor,
+    flow: Flow,
 }
 
 impl Output {
     pub(super) fn new(path: PathBuf, cap: u64) -> Self {
         let (head, tail) = (Vec::new(), Vec::new());
-        Self { head, tail, total: 0, path, file: None, kept: 0, cap }
+        let (redactor, flow) = (Redactor::default(), Flow::default());
+        Self { head, tail, total: 0, path, file: None, kept: 0, cap, redactor, flow }
+    }
+
+    /// One of which only head and tail are kept.
+    pub(super) fn in_memory() -> Self {
+        Self::new(PathBuf::new(), 0)
+    }
+
+    /// The same without secrets.
+    pub(super) fn without_secrets(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
+        self
     }
 
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
+    /// Takes in what was read. What may be the beginning of a secret waits for more.
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.redactor.count() == 0 {
+            return self.take(bytes);
+        }
+        let clean = self.flow.push(&self.redactor, bytes);
+        self.take(&clean);
+    }
+
+    /// Takes in what waited, because nothing may follow.
+    pub(super) fn settle(&mut self) {
+        let rest = self.flow.rest(&self.redactor);
+        self.take(&rest);
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
         let fits = self.total + bytes.len() as u64 <= (HEAD + TAIL) as u64;
         if !fits && self.total <= (HEAD + TAIL) as u64 {
             self.spill();
@@ -56,6 +89,9 @@ impl Output {
 
     /// Opens the file and puts everything so far into it.
     fn spill(&mut self) {
+        if self.cap == 0 {
+            return;
+        }
         // Without a file, on a full disk, head and tail are what there is.
         self.file = mainstay_store::fsatomic::create_new(
             &self.path,

@@ -45,6 +45,8 @@ pub(super) enum Asks {
     Stop { key: String },
     /// Kills all jobs of a session. The answer comes when they are gone.
     StopSession { session: String },
+    /// Secrets, by names that may be shown, that no output is to hold. Nobody waits for the answer.
+    Secrets { secrets: Vec<(String, String)> },
     /// The jobs of a session.
     List { session: String },
     /// Kills the jobs of all sessions of this connection. The answer comes when they are gone.
@@ -133,6 +135,13 @@ impl Incoming {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether what came first is this greeting; nothing as long as too little came.
+    pub(super) fn begins_with(&mut self, greeting: &[u8]) -> Option<bool> {
+        let begun = self.bytes.get(self.taken..self.taken + greeting.len())?;
+        self.taken += greeting.len();
+        Some(begun == greeting)
+    }
+
     /// The next whole message; an error when the other side does not speak this language.
     pub(super) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let rest = &self.bytes[self.taken..];
@@ -167,6 +176,31 @@ pub(super) mod encoded {
     ) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         STANDARD.decode(text.as_bytes()).map_err(D::Error::custom)
+    }
+}
+
+/// The same for bytes that may be absent.
+pub(super) mod maybe_encoded {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::encoded;
+
+    pub(in crate::keeper) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => encoded::serialize(bytes, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in crate::keeper) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        #[derive(Deserialize)]
+        struct Bytes(#[serde(with = "encoded")] Vec<u8>);
+        Ok(Option::<Bytes>::deserialize(deserializer)?.map(|bytes| bytes.0))
     }
 }
 

@@ -26,68 +26,103 @@ pub(super) struct Start<'a> {
     /// Its whole environment.
     pub(super) environment: &'a [(&'a str, &'a str)],
     pub(super) input: BorrowedFd<'a>,
-    /// Where both of its outputs go.
     pub(super) output: BorrowedFd<'a>,
+    pub(super) errors: BorrowedFd<'a>,
 }
 
-/// Starts a process as the leader of a group of its own, and answers its number.
-pub(super) fn spawn(start: &Start<'_>) -> io::Result<i32> {
-    let arguments = match start.program {
-        Program::Line(line) => vec![c_string(SHELL)?, c_string("-c")?, c_string(line)?],
-        Program::Arguments(words) => words.iter().map(c_string).collect::<io::Result<_>>()?,
-    };
-    let program = match start.program {
-        Program::Line(_) => c_string(SHELL)?,
-        Program::Arguments(words) => c_string(find(words, start)?.as_os_str())?,
-    };
-    let environment: Vec<CString> = start
-        .environment
-        .iter()
-        .map(|(name, value)| c_string(&format!("{name}={value}")))
-        .collect::<io::Result<_>>()?;
-    let directory = c_string(start.directory.as_os_str())?;
-    let (arguments, environment) = (pointers(&arguments), pointers(&environment));
-    let mut child = Child {
-        program: program.as_ptr(),
-        arguments: arguments.as_ptr(),
-        environment: environment.as_ptr(),
-        directory: directory.as_ptr(),
-        input: start.input.as_raw_fd(),
-        output: start.output.as_raw_fd(),
-        // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
-        mask: unsafe { std::mem::zeroed() },
-        failed: 0,
-    };
-    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
-    // SAFETY: the sets are valid. The child runs `become_program` on a stack of its own while this
-    // thread waits, so what `child` points to lives, and nothing is used by both at once. No handler
-    // of ours can run in the child, because all signals are blocked until they have their defaults.
-    let pid = unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut child.mask);
-        let pid = libc::clone(
-            become_program,
-            stack.as_mut_ptr().add(stack.capacity()).cast(),
-            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
-            (&raw mut child).cast(),
-        );
-        let error = (pid == -1).then(io::Error::last_os_error);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const child.mask, std::ptr::null_mut());
-        if let Some(error) = error {
-            return Err(error);
-        }
-        pid
-    };
-    // SAFETY: the child is gone or another program; it wrote this before, through the pointer.
-    let failed = unsafe { std::ptr::read_volatile(&raw const child.failed) };
-    if failed != 0 {
-        if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-        }
-        return Err(io::Error::from_raw_os_error(failed));
+/// What a process is started with, laid out for the child. The descriptors belong to whoever had it
+/// laid out, and stay open until it has been spawned.
+pub(crate) struct Ready {
+    program: CString,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+    directory: CString,
+    input: RawFd,
+    output: RawFd,
+    errors: RawFd,
+}
+
+/// A user namespace and a network that a process enters before it begins.
+pub(crate) type Entrance = (RawFd, RawFd);
+
+impl Start<'_> {
+    /// Lays out what the child needs: it may not allocate.
+    pub(super) fn ready(&self) -> io::Result<Ready> {
+        let arguments = match self.program {
+            Program::Line(line) => vec![c_string(SHELL)?, c_string("-c")?, c_string(line)?],
+            Program::Arguments(words) => words.iter().map(c_string).collect::<io::Result<_>>()?,
+        };
+        let program = match self.program {
+            Program::Line(_) => c_string(SHELL)?,
+            Program::Arguments(words) => c_string(find(words, self)?.as_os_str())?,
+        };
+        let environment = self.environment.iter();
+        Ok(Ready {
+            program,
+            arguments,
+            environment: environment
+                .map(|(name, value)| c_string(&format!("{name}={value}")))
+                .collect::<io::Result<_>>()?,
+            directory: c_string(self.directory.as_os_str())?,
+            input: self.input.as_raw_fd(),
+            output: self.output.as_raw_fd(),
+            errors: self.errors.as_raw_fd(),
+        })
     }
-    Ok(pid)
+}
+
+impl Ready {
+    /// Starts a process as the leader of a group of its own, and answers its number. It has what this
+    /// thread has of a sandbox.
+    pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
+        let Self { program, arguments, environment, directory, input, output, errors } = self;
+        let (user, network) = entrance.unwrap_or((-1, -1));
+        let (arguments, environment) = (pointers(arguments), pointers(environment));
+        let mut child = Child {
+            program: program.as_ptr(),
+            arguments: arguments.as_ptr(),
+            environment: environment.as_ptr(),
+            directory: directory.as_ptr(),
+            input: *input,
+            output: *output,
+            errors: *errors,
+            user,
+            network,
+            // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
+            mask: unsafe { std::mem::zeroed() },
+            failed: 0,
+        };
+        let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
+        // SAFETY: the sets are valid. The child runs `become_program` on a stack of its own while this
+        // thread waits, so what `child` points to lives, and nothing is used by both at once. No handler
+        // of ours can run in the child, because all signals are blocked until they have their defaults.
+        let pid = unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut child.mask);
+            let pid = libc::clone(
+                become_program,
+                stack.as_mut_ptr().add(stack.capacity()).cast(),
+                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+                (&raw mut child).cast(),
+            );
+            let error = (pid == -1).then(io::Error::last_os_error);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const child.mask, std::ptr::null_mut());
+            if let Some(error) = error {
+                return Err(error);
+            }
+            pid
+        };
+        // SAFETY: the child is gone or another program; it wrote this before, through the pointer.
+        let failed = unsafe { std::ptr::read_volatile(&raw const child.failed) };
+        if failed != 0 {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+                let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+            }
+            return Err(io::Error::from_raw_os_error(failed));
+        }
+        Ok(pid)
+    }
 }
 
 /// What the child needs, laid out before it is there: it may not allocate.
@@ -98,6 +133,10 @@ struct Child {
     directory: *const c_char,
     input: RawFd,
     output: RawFd,
+    errors: RawFd,
+    /// Namespaces to enter; below zero where there are none.
+    user: RawFd,
+    network: RawFd,
     /// The signals that were blocked before.
     mask: libc::sigset_t,
     /// What went wrong; zero while nothing did.
@@ -113,8 +152,10 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
         let ready = libc::setpgid(0, 0) == 0
             && libc::dup2((*child).input, 0) != -1
             && libc::dup2((*child).output, 1) != -1
-            && libc::dup2((*child).output, 2) != -1
-            && libc::chdir((*child).directory) == 0;
+            && libc::dup2((*child).errors, 2) != -1
+            && libc::chdir((*child).directory) == 0
+            && ((*child).user < 0 || libc::setns((*child).user, libc::CLONE_NEWUSER) == 0)
+            && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0);
         if ready {
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
@@ -165,12 +206,22 @@ mod tests {
 
     use super::*;
 
+    fn spawn(start: &Start<'_>) -> io::Result<i32> {
+        start.ready()?.spawn(None)
+    }
+
     /// Runs a program and answers its exit code and what it wrote.
     fn run(program: &Program, directory: &Path, environment: &[(&str, &str)]) -> (i32, String) {
         let (mut from, to) = io::pipe().unwrap();
         let input = std::fs::File::open("/dev/null").unwrap();
-        let start =
-            Start { program, directory, environment, input: input.as_fd(), output: to.as_fd() };
+        let start = Start {
+            program,
+            directory,
+            environment,
+            input: input.as_fd(),
+            output: to.as_fd(),
+            errors: to.as_fd(),
+        };
         let pid = rustix::process::Pid::from_raw(spawn(&start).unwrap()).unwrap();
         drop(to);
         let output = io::read_to_string(&mut from).unwrap();
@@ -226,6 +277,7 @@ mod tests {
                 environment: &[("PATH", path)],
                 input: input.as_fd(),
                 output: input.as_fd(),
+                errors: input.as_fd(),
             };
             assert_eq!(spawn(&start).unwrap_err().raw_os_error(), Some(error));
         }
@@ -240,6 +292,7 @@ mod tests {
             environment: &[],
             input: input.as_fd(),
             output: input.as_fd(),
+            errors: input.as_fd(),
         };
         for _ in 0..10 {
             assert_eq!(spawn(&start).unwrap_err().kind(), io::ErrorKind::NotFound);

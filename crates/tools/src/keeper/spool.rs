@@ -20,6 +20,9 @@ const LOG: &str = "log";
 const NEW_LOG: &str = "log.new";
 /// The socket's name.
 pub(super) const SOCKET: &str = "socket";
+/// What a connection must begin with, in the keeper's directory. A command in a sandbox can connect to
+/// the socket, but it cannot read this, and so not ask for what its sandbox forbids.
+pub(super) const TOKEN: &str = "token";
 
 /// A line of the log.
 #[derive(Debug, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use super::ending::Why;
 use super::jobs::{Jobs, Said};
 use super::live::Direction;
 use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
-use super::spool::Spool;
+use super::spool::{Spool, TOKEN};
 use super::syscalls::child_signals;
 
 /// How long a fresh keeper waits for its agent.
@@ -28,11 +28,13 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
     let name = directory.file_name().map_or_else(String::new, |name| name.display().to_string());
     listener.set_nonblocking(true)?;
     let signals = child_signals()?;
+    let token = std::fs::read(directory.join(TOKEN))?;
     let jobs = Jobs::new(name, Spool::open(directory)?)?;
     let opened = now();
     let worker = Worker {
         jobs,
         listener,
+        token,
         signals,
         grace,
         connections: BTreeMap::new(),
@@ -51,6 +53,8 @@ fn now() -> Duration {
 struct Worker {
     jobs: Jobs,
     listener: UnixListener,
+    /// What every connection begins with.
+    token: Vec<u8>,
     signals: OwnedFd,
     grace: Duration,
     connections: BTreeMap<u64, Connection>,
@@ -66,6 +70,8 @@ struct Worker {
 /// An agent.
 struct Connection {
     stream: UnixStream,
+    /// Whether it began with the token.
+    greeted: bool,
     incoming: Incoming,
     outgoing: Vec<u8>,
     sessions: BTreeSet<String>,
@@ -167,6 +173,7 @@ impl Worker {
             self.accepted += 1;
             let connection = Connection {
                 stream,
+                greeted: false,
                 incoming: Incoming::default(),
                 outgoing: Vec::new(),
                 sessions: BTreeSet::new(),
@@ -185,6 +192,13 @@ impl Worker {
             connection.receive();
         }
         while let Some(connection) = self.connections.get_mut(&id) {
+            if !connection.greeted {
+                match connection.incoming.begins_with(&self.token) {
+                    Some(true) => connection.greeted = true,
+                    Some(false) => return connection.closed = true,
+                    None => return,
+                }
+            }
             match connection.incoming.next::<Request>() {
                 Ok(Some(request)) => self.answer(id, request),
                 Ok(None) => return,
@@ -235,6 +249,10 @@ impl Worker {
                     connection.stopping.push((number, session));
                 }
                 return;
+            }
+            Asks::Secrets { secrets } => {
+                self.jobs.keep_secret(secrets);
+                Says::Done
             }
             Asks::List { session } => Says::Jobs(self.jobs.list(&session, now)),
             Asks::Leave => return self.leave(id, number, now),
@@ -346,7 +364,7 @@ impl Worker {
         for id in closed {
             self.jobs.forget(id);
             let Some(connection) = self.connections.remove(&id) else { continue };
-            self.abandoned |= !connection.left;
+            self.abandoned |= connection.greeted && !connection.left;
             for session in connection.sessions {
                 if !self.is_shared(id, &session) {
                     self.orphaned.entry(session).or_insert(now);

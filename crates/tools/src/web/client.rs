@@ -1,9 +1,10 @@
 //! The one client of all tools.
 //!
 //! Names are looked up here, once for each connection, and the connection is made to the addresses
-//! that were checked: a name that changes its mind in between changes nothing. Proxies from the
-//! environment are not used, because behind one nobody can tell where a connection leads. No cookies
-//! are kept and no credentials sent.
+//! that were checked: a name that changes its mind in between changes nothing. For addresses that a
+//! model chose, proxies from the environment are not used, because behind one nobody can tell where a
+//! connection leads; services that the configuration names are reached through them, as models are.
+//! No cookies are kept, and no credentials sent but a service's own key.
 
 use std::collections::HashMap;
 use std::io;
@@ -55,7 +56,20 @@ pub struct PlaceError(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Route {
     encrypted: bool,
-    guarded: bool,
+    way: Way,
+}
+
+/// How far an address is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Way {
+    /// A model chose it: it must be public.
+    Guarded,
+    /// A model chose it, and the configuration allows it.
+    Allowed,
+    /// The configuration names it.
+    Service,
+    /// The configuration names it, and it is on this machine or near, where no proxy belongs in between.
+    OwnService,
 }
 
 impl Web {
@@ -84,12 +98,13 @@ impl Web {
 
     /// A request to an address that a model chose. The error says why it is not made.
     pub(super) fn request(&self, url: &Url) -> Result<reqwest::RequestBuilder, String> {
-        let guarded = !self.parts.is_allowed(url);
-        if guarded {
+        let way = if self.parts.is_allowed(url) {
+            Way::Allowed
+        } else {
             refuse_closed(url)?;
-        }
-        let route = Route { encrypted: url.scheme() == "https", guarded };
-        Ok(self.parts.client(route)?.get(url.clone()))
+            Way::Guarded
+        };
+        Ok(self.parts.client(Route::to(url, way))?.get(url.clone()))
     }
 
     /// Whether a request would be refused, as far as the address alone tells.
@@ -99,7 +114,14 @@ impl Web {
 
     /// A client for an address that the configuration names.
     pub(super) fn trusted(&self, url: &Url) -> Result<reqwest::Client, String> {
-        self.parts.client(Route { encrypted: url.scheme() == "https", guarded: false })
+        let own = place::host(url) == "localhost" || refuse_closed(url).is_err();
+        self.parts.client(Route::to(url, if own { Way::OwnService } else { Way::Service }))
+    }
+}
+
+impl Route {
+    fn to(url: &Url, way: Way) -> Self {
+        Self { encrypted: url.scheme() == "https", way }
     }
 }
 
@@ -121,13 +143,15 @@ impl Parts {
             .user_agent(concat!("mainstay/", env!("CARGO_PKG_VERSION")))
             // Each step is checked like the first.
             .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
             // What is packed is unpacked within bounds.
             .no_gzip()
             .referer(false)
             .pool_max_idle_per_host(0);
-        if route.guarded {
+        if route.way == Way::Guarded {
             builder = builder.dns_resolver(Guarded(self.lookup.clone()));
+        }
+        if route.way != Way::Service {
+            builder = builder.no_proxy();
         }
         let client = builder
             .build()

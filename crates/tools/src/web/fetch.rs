@@ -166,7 +166,11 @@ impl Fetch {
             Err(got) => return got,
         };
         let Landed { url: last, status, content_type, body } = landed;
-        let mut got = Got::failed(format!("{} ({})", status.as_u16(), short(&content_type)));
+        let mut got = Got::failed(status.as_u16().to_string());
+        let kind = document::kind(&content_type);
+        if !kind.is_empty() {
+            got.said.push_str(&format!(" ({kind})"));
+        }
         got.origin = Some(place::name(&last));
         if last != *url {
             got.head.push_str(&format!("URL: {last}\n"));

@@ -31,7 +31,7 @@ pub(super) fn join(from: &Url, location: &str) -> Result<Url, String> {
 
 fn check(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("only http and https are fetched, not {}", url.scheme()));
+        return Err(format!("only http and https are fetched, not {:.20}", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("an address with a user or a password is not fetched".to_owned());

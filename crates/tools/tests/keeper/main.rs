@@ -11,5 +11,6 @@ mod ends;
 mod escapes;
 mod outputs;
 mod process;
+mod sandbox;
 mod scene;
 mod shell;

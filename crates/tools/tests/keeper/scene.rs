@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_testkit::process::{Running, example};
 use mainstay_tools::Keeper;
-use mainstay_tools::keeper::{Job, Launch, Limits, Program};
+use mainstay_tools::keeper::{Job, Launch, Limits, Program, Streams};
 use tempfile::TempDir;
 
 pub(crate) struct Scene {
@@ -55,7 +55,10 @@ pub(crate) fn job(key: &str, command: &str) -> Job {
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         limits: Limits::default(),
         input: false,
+        given: None,
+        streams: Streams::Together,
         background: false,
+        sandbox: None,
     }
 }
 

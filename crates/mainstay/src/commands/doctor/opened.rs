@@ -125,7 +125,8 @@ pub(super) mod tests {
     }
 
     fn settings(store: &str) -> Settings {
-        let globals = Globals { home: Some("/h".into()), store: Some(store.into()), json: false };
+        let (home, store) = (Some("/h".into()), Some(store.into()));
+        let globals = Globals { home, store, ..Globals::default() };
         Settings::resolve(&globals).unwrap()
     }
 

@@ -72,6 +72,7 @@ pub(super) fn data(session: &Session, turn: Option<&Turn>) -> Value {
         "title": session.title,
         "workspace": session.workspace,
         "turns": session.turns,
+        "parent": session.parent.map(|(id, seq)| json!({ "id": id, "seq": seq })),
         "created_at": session.created_at,
         "used_at": session.used_at,
         "last_turn": turn.map(|turn| json!({

@@ -52,6 +52,9 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
         spent.usage.total(),
         dollars(spent.cost)
     );
+    if let Some((parent, seq)) = session.parent {
+        text.push_str(&format!("a fork of {parent}, which it shares {seq} entries with\n"));
+    }
     for entry in &entries {
         write_entry(&mut text, entry);
     }

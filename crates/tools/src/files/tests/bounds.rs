@@ -163,12 +163,14 @@ async fn endless_files_end() {
         &promptly(&place, "read_file", json!({ "path": "/dev/zero" })).await,
         "no regular file",
     );
-    let outcome = promptly(&place, "read_file", json!({ "path": "/proc/self/pagemap" })).await;
+    let other = format!("/proc/{}", std::os::unix::process::parent_id());
+    let outcome =
+        promptly(&place, "read_file", json!({ "path": format!("{other}/pagemap") })).await;
     assert_fails(&outcome, "binary");
-    let outcome = promptly(&place, "read_file", json!({ "path": "/proc/self/status" })).await;
+    let outcome = promptly(&place, "read_file", json!({ "path": format!("{other}/status") })).await;
     assert_works(&outcome);
     assert!(data(&outcome).contains("Umask:"));
-    symlink("/proc/self/mem", place.path("memory")).unwrap();
+    symlink(format!("{other}/mem"), place.path("memory")).unwrap();
     assert!(promptly(&place, "read_file", json!({ "path": "memory" })).await.failed);
 }
 
@@ -179,4 +181,79 @@ async fn names_with_line_breaks_stay_on_their_line() {
     assert_eq!(data(&place.call("list", json!({})).await), "a\\nb (5 bytes)\n");
     let outcome = place.call("read_file", json!({ "path": "a\nb" })).await;
     assert!(said(&outcome).starts_with("a\\nb, 1 line."));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_the_process_knows_of_itself_is_closed() {
+    let place = Place::new();
+    symlink("/proc/self/environ", place.path("environment")).unwrap();
+    let own = format!("/proc/{}/task/{}/environ", std::process::id(), std::process::id());
+    for path in ["/proc/self/environ", "/proc/thread-self/environ", &own, "environment"] {
+        let outcome = place.call("read_file", json!({ "path": path })).await;
+        assert_fails(&outcome, "which no tool opens");
+    }
+}
+
+mod confined {
+    use super::*;
+    use crate::sandbox::{Confinement, Sandbox};
+
+    fn confined() -> Place {
+        let mut place = Place::new();
+        fs::create_dir(place.outside("hidden")).unwrap();
+        fs::write(place.outside("hidden/key"), "secret\n").unwrap();
+        fs::write(place.outside("plain"), "plain\n").unwrap();
+        place.workplace.confinement = Confinement::to(Sandbox {
+            write: vec![place.workplace.workspace.clone()],
+            hide: vec![place.outside("hidden"), place.outside("home")],
+            ..Sandbox::default()
+        });
+        place
+    }
+
+    #[tokio::test]
+    async fn the_kernel_refuses_what_is_hidden_and_the_rest_works() {
+        let place = confined();
+        place.file("a.txt", "one\n");
+        assert_works(&place.call("read_file", json!({ "path": "a.txt" })).await);
+        let edit = json!({ "path": "a.txt", "old": "one", "new": "two" });
+        assert_works(&place.call("edit_file", edit).await);
+        assert_works(
+            &place.call("write_file", json!({ "path": "new/b.txt", "content": "two\n" })).await,
+        );
+        assert_eq!(place.content("a.txt") + &place.content("new/b.txt"), "two\ntwo\n");
+        assert_works(&place.call("read_file", json!({ "path": "../plain" })).await);
+        for path in ["../hidden/key", "/proc/1/environ"] {
+            let outcome = place.call("read_file", json!({ "path": path })).await;
+            assert_fails(&outcome, "Permission denied");
+        }
+        let found = place.call("grep", json!({ "pattern": "secret", "path": ".." })).await;
+        assert!(!data(&found).contains("secret"), "{found:?}");
+        let write = json!({ "path": "../hidden/key", "content": "mine" });
+        assert!(place.call("write_file", write).await.failed);
+        assert_eq!(fs::read_to_string(place.outside("hidden/key")).unwrap(), "secret\n");
+    }
+
+    #[tokio::test]
+    async fn a_write_outside_that_the_policy_let_through_is_done() {
+        let place = confined();
+        for path in ["../plain", "../new/deep.txt"] {
+            let write = json!({ "path": path, "content": "mine\n" });
+            assert_works(&place.call("write_file", write).await);
+        }
+        assert_eq!(fs::read_to_string(place.outside("plain")).unwrap(), "mine\n");
+        assert_eq!(fs::read_to_string(place.outside("new/deep.txt")).unwrap(), "mine\n");
+    }
+
+    #[tokio::test]
+    async fn many_calls_at_once_all_end() {
+        let place = confined();
+        place.file("a.txt", "one\n");
+        let arguments = json!({ "path": "a.txt" });
+        let calls = (0..50).map(|_| place.run("read_file", &arguments, None));
+        for outcome in futures_util::future::join_all(calls).await {
+            assert_works(&outcome);
+        }
+    }
 }

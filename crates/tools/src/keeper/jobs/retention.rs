@@ -39,6 +39,7 @@ impl Jobs {
             if index < old {
                 files.extend(ended.output.file.take());
                 (ended.output.head, ended.output.tail, ended.output.kept) = Default::default();
+                ended.errors = None;
             }
             rewriting.write(&Line::Starting { key: key.clone() })?;
             places.push((key.clone(), rewriting.write(&Line::Ended { key, ended })?));
@@ -71,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::keeper::spool::{Record, Spool};
-    use crate::keeper::{Ended, How, Job, Limits, Program, Shown};
+    use crate::keeper::{Ended, How, Job, Limits, Program, Shown, Streams};
 
     #[test]
     fn a_long_log_forgets_old_outputs_and_no_job() {
@@ -88,13 +89,17 @@ mod tests {
                 environment: Vec::new(),
                 limits: Limits::default(),
                 input: false,
+                given: None,
+                streams: Streams::Together,
                 background: false,
+                sandbox: None,
             };
             let output = Shown { head: vec![7; 12 << 10], total: 12 << 10, ..Shown::default() };
             let ended = Ended {
                 how: How::Code(number % 256),
                 took: Duration::ZERO,
                 output,
+                errors: None,
                 left: Vec::new(),
                 rest: None,
             };

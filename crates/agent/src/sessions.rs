@@ -1,0 +1,118 @@
+//! Looking after sessions as a whole: fork, delete, prune.
+
+use std::time::Duration;
+
+use mainstay_journal::session::{self, Session};
+use mainstay_journal::turn::{self, State, Turn};
+use mainstay_journal::{SessionId, fork as copy, remove};
+use mainstay_store::{Acquired, Holder, Lease, OwnerId, ReadTx, Store, WriteTx, params};
+
+use crate::{Result, approval, budget, snapshots};
+
+/// How long a lease lives that is taken to delete a session.
+const LEASE: Duration = Duration::from_secs(30);
+/// So many sessions are deleted in one transaction at most.
+const TOGETHER: usize = 50;
+
+/// Begins a session as another one was after its turn `after`, or after its last one. It has the
+/// same workspace; what the other one did to files can be undone only there.
+pub fn fork(store: &Store, parent: SessionId, after: Option<i64>) -> Result<SessionId> {
+    let id = SessionId::new();
+    store.write(|tx| copy(tx, id, parent, after))?;
+    Ok(id)
+}
+
+/// What became of sessions that were to be deleted.
+#[derive(Debug, Default)]
+pub struct Deleted {
+    /// Those that are gone.
+    pub gone: Vec<SessionId>,
+    /// Those that somebody works on.
+    pub in_use: Vec<(SessionId, Holder)>,
+}
+
+/// Deletes sessions with everything that belongs to them, except those that are in use. What they
+/// cost stays in the ledger, and in the day's budget.
+///
+/// Each transaction deletes some sessions whole. Objects of their snapshots that nobody else needs
+/// go right after; if this process dies before, with the next sweep.
+pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
+    let mut deleted = Deleted::default();
+    for part in ids.chunks(TOGETHER) {
+        let mut held: Vec<(SessionId, Lease)> = Vec::new();
+        for id in part {
+            match store.try_acquire(&format!("session/{id}"), LEASE)? {
+                Acquired::Got(lease) => held.push((*id, lease)),
+                Acquired::Held(holder) => deleted.in_use.push((*id, holder)),
+            }
+        }
+        let ids: Vec<SessionId> = held.iter().map(|(id, _)| *id).collect();
+        store.write(|tx| -> Result<()> {
+            for (_, lease) in &held {
+                lease.remove(tx)?;
+            }
+            for id in &ids {
+                forget(tx, *id)?;
+            }
+            Ok(remove(tx, &ids)?)
+        })?;
+        deleted.gone.extend(ids);
+    }
+    if !deleted.gone.is_empty() {
+        snapshots::sweep(store, &snapshots::Kept::default())?;
+    }
+    Ok(deleted)
+}
+
+/// Removes what this crate keeps of a session. Tables to come that name a session belong here.
+fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
+    snapshots::forget(tx, session)?;
+    approval::delete_session(tx, session)?;
+    tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;
+    let turns: Vec<mainstay_journal::TurnId> =
+        tx.query("SELECT id FROM turns WHERE session = ?1", params![session], |row| row.get(0))?;
+    let budgets = turns.iter().map(budget::of_turn).chain([budget::of_session(session)]);
+    for id in budgets {
+        // Budgets of sessions that this one began stand alone from now on.
+        tx.execute("UPDATE budgets SET parent = NULL WHERE parent = ?1", params![id])?;
+        tx.execute("DELETE FROM budgets WHERE id = ?1", params![id])?;
+    }
+    Ok(())
+}
+
+/// Which sessions are to be pruned.
+#[derive(Clone, Copy, Debug)]
+pub struct Prune {
+    /// Those last used before this time, in milliseconds since 1970.
+    pub before: i64,
+    /// So many that were last used are kept in any case.
+    pub keep: usize,
+    /// Also those with a turn that is not over.
+    pub unfinished: bool,
+}
+
+/// What there is to prune.
+#[derive(Debug, Default)]
+pub struct Prunable {
+    /// What would be deleted, the last used first.
+    pub sessions: Vec<Session>,
+    /// Old ones that are kept because a turn of theirs waits or was interrupted.
+    pub unfinished: Vec<(Session, Turn)>,
+}
+
+/// Finds what there is to prune.
+pub fn prunable(tx: &mut ReadTx<'_>, owner: OwnerId, prune: &Prune) -> Result<Prunable> {
+    let mut found = Prunable::default();
+    for session in session::list(tx, owner, u32::MAX)?.into_iter().skip(prune.keep) {
+        if session.used_at >= prune.before {
+            continue;
+        }
+        match turn::last(tx, session.id)? {
+            Some(turn) if turn.state != State::Ended && !prune.unfinished => {
+                found.unfinished.push((session, turn));
+            }
+            _ => found.sessions.push(session),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,147 @@
+//! What an undo would do, before anything is done.
+
+use std::collections::BTreeMap;
+
+use mainstay_journal::TurnId;
+use mainstay_tools::Workplace;
+use mainstay_tools::snapshot::{
+    Limits, Looked, State, Step, Why, look, unescaped, with_closed_directories,
+};
+use serde::Serialize;
+
+use super::changes::Change;
+use super::objects::Object;
+
+/// What is to be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The last turn that changed files and is not undone yet.
+    Last,
+    /// Everything since before the turn with this number.
+    From(i64),
+    /// The last undo.
+    Undo,
+}
+
+/// What becomes of files that somebody else changed after the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflicts {
+    /// Nothing is done at all while there are any.
+    Refuse,
+    /// They are put back too; how they are now is kept for an undo of the undo.
+    Overwrite,
+    /// They are left as they are.
+    Keep,
+}
+
+/// What an undo would do.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The numbers of the turns that are undone, or whose undo is taken back.
+    pub turns: Vec<i64>,
+    /// What is done, path by path.
+    pub steps: Vec<Step>,
+    /// Files that somebody else changed after the turn.
+    pub conflicts: Vec<Conflict>,
+    /// What cannot be put back, and why.
+    pub not_kept: Vec<(String, Why)>,
+    /// Files that have other names too, which keep what they hold now.
+    pub linked: Vec<String>,
+    /// Whether nobody saw how things were when the last of the turns ended, so that everything that
+    /// changed since is taken for its work.
+    pub unseen: bool,
+    /// Whether it must not be done while there are conflicts.
+    pub(crate) refuses: bool,
+    pub(crate) turn_ids: Vec<TurnId>,
+    /// The undo that is taken back.
+    pub(crate) taken_back: Option<String>,
+    /// What is replaced, so that it can be brought back.
+    pub(crate) objects: Vec<Object>,
+}
+
+/// A file that somebody else changed after the turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// Its path, escaped.
+    pub path: String,
+    /// What is there now, in words.
+    pub now: String,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.conflicts.is_empty()
+    }
+}
+
+/// Goes back over changes, the last first, from how things are now.
+pub(crate) struct Planner<'a> {
+    workplace: &'a Workplace,
+    limits: &'a Limits,
+    conflicts: Conflicts,
+    /// How it is, and how it is to be.
+    paths: BTreeMap<String, (Looked, State)>,
+    plan: Plan,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(workplace: &'a Workplace, limits: &'a Limits, conflicts: Conflicts) -> Self {
+        Self { workplace, limits, conflicts, paths: BTreeMap::new(), plan: Plan::default() }
+    }
+
+    /// Goes back over one change.
+    pub(crate) fn take_back(&mut self, change: Change) {
+        let Change { path, before, after } = change;
+        let (workplace, limits) = (self.workplace, self.limits);
+        let (looked, virtually) = self.paths.entry(path.clone()).or_insert_with(|| {
+            let looked = look(workplace, &unescaped(&path), limits);
+            let state = looked.state.clone();
+            (looked, state)
+        });
+        let after = after.unwrap_or_else(|| virtually.clone());
+        if *virtually == before || before == after {
+            return;
+        }
+        // What was not kept, or was made and is not looked into, stays as it is.
+        for state in [&before, &after, &looked.state] {
+            if let State::Left(why) = state {
+                if *why != Why::Git {
+                    self.plan.not_kept.push((path, *why));
+                }
+                return;
+            }
+        }
+        if *virtually == after {
+            *virtually = before;
+            return;
+        }
+        if let (State::Directory { .. }, State::Directory { .. }) = (&before, &*virtually) {
+            // Only its mode differs; what is in it stands for itself.
+            return;
+        }
+        self.plan.conflicts.push(Conflict { path, now: looked.state.spoken().to_owned() });
+        if self.conflicts == Conflicts::Overwrite {
+            *virtually = before;
+        }
+    }
+
+    pub(crate) fn done(mut self) -> Plan {
+        let mut steps = Vec::new();
+        for (path, (looked, to)) in self.paths {
+            if looked.state == to {
+                continue;
+            }
+            if looked.has_other_names {
+                self.plan.linked.push(path.clone());
+            }
+            self.plan.objects.extend(looked.objects);
+            steps.push(Step { path, from: looked.state, to });
+        }
+        self.plan.steps = with_closed_directories(steps);
+        self.plan.refuses = self.conflicts == Conflicts::Refuse;
+        self.plan.not_kept.sort();
+        self.plan.not_kept.dedup();
+        self.plan
+    }
+}

@@ -1,0 +1,418 @@
+//! Taking snapshots in a turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mainstay_journal::{CallId, SessionId, TurnId};
+use mainstay_store::{Store, WriteTx};
+use mainstay_tools::snapshot::{
+    Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
+};
+use mainstay_tools::{Action, Workplace};
+
+use super::mark::{self, Mark, Tree};
+use super::objects::{self, BATCH, Object};
+use crate::agent::blocking;
+use crate::policy::command::{Class, judge};
+use crate::{Error, Result};
+
+/// What a session knows for its snapshots. It can be thrown away at any time.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    shared: Arc<Mutex<Shared>>,
+    /// The number of the session's last mark, and the segment that is open, once they are known.
+    segment: Option<Segment>,
+    /// Marks that the next commit writes.
+    marks: Vec<(Option<CallId>, Mark)>,
+    /// Whether a person was told what is not kept.
+    told: bool,
+    /// Whether any was written by this process.
+    taken: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    manifest: Manifest,
+    /// Objects that the next commit writes.
+    unwritten: Vec<Object>,
+    /// The time of sweeps for which the manifest knows what is kept.
+    generation: Option<i64>,
+}
+
+/// The marks since the turn began or went on.
+#[derive(Clone, Debug, Default)]
+struct Segment {
+    last: i64,
+    has_tree: bool,
+    files: BTreeSet<String>,
+}
+
+/// So many listings are read at once.
+const LISTINGS: usize = 200;
+
+/// A call that is about to change something.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) action: &'a Action,
+    /// Whether a hook runs after it, which may change anything.
+    pub(crate) hooked: bool,
+    pub(crate) workplace: &'a Arc<Workplace>,
+    pub(crate) limits: &'a Limits,
+}
+
+/// What is to be saved before an action.
+enum Coverage {
+    Nothing,
+    File(PathBuf),
+    Tree,
+}
+
+impl Snapshots {
+    /// For a session that has no marks.
+    pub(crate) fn fresh() -> Self {
+        Self { segment: Some(Segment::default()), ..Self::default() }
+    }
+
+    /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
+    /// cancel it, drop it.
+    pub(crate) async fn before(&mut self, change: Change<'_>) -> Result<Option<String>> {
+        let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
+        if has_tree && matches!(change.action, Action::Execute(_) | Action::Delegate(_)) {
+            return Ok(None);
+        }
+        match coverage(change.action, &change.workplace.workspace) {
+            Coverage::Nothing => Ok(None),
+            Coverage::File(path) => {
+                self.load(change.store, change.session)?;
+                blocking(|| self.save_file(&change, &path))?;
+                if change.hooked { self.save_tree(change).await } else { Ok(None) }
+            }
+            Coverage::Tree => self.save_tree(change).await,
+        }
+    }
+
+    /// Looks at the whole workspace, unless that was done in this segment.
+    async fn save_tree(&mut self, change: Change<'_>) -> Result<Option<String>> {
+        let Change { store, session, call, workplace, limits, .. } = change;
+        self.load(store, session)?;
+        if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
+            return Ok(None);
+        }
+        let scanned = {
+            let (store, workplace, limits) = (store.clone(), workplace.clone(), limits.clone());
+            let shared = self.shared.clone();
+            tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
+        };
+        match scanned {
+            Ok(Ok(tree)) => {
+                let words = self.telling(&tree);
+                self.marks.push((Some(call), Mark::Tree(tree)));
+                if let Some(segment) = &mut self.segment {
+                    segment.has_tree = true;
+                }
+                Ok(words)
+            }
+            Ok(Err(Failed::Store(error))) => Err(error),
+            Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
+            Err(error) => Ok(Some(uncovered(&error.to_string()))),
+        }
+    }
+
+    /// Looks at how it all is now that the turn ends or is parked.
+    pub(crate) fn after(
+        &mut self,
+        store: &Store,
+        session: SessionId,
+        workplace: &Workplace,
+        limits: &Limits,
+    ) -> Result<()> {
+        self.load(store, session)?;
+        let Some(segment) = self.segment.clone() else { return Ok(()) };
+        if !segment.has_tree && segment.files.is_empty() {
+            return Ok(());
+        }
+        let mut files = BTreeMap::new();
+        for path in &segment.files {
+            let looked = blocking(|| look(workplace, &unescaped(path), limits));
+            files.insert(path.clone(), looked.state);
+        }
+        let tree = if segment.has_tree {
+            match blocking(|| scan(store, &self.shared, workplace, limits)) {
+                Ok(tree) => Some(tree),
+                Err(Failed::Store(error)) => return Err(error),
+                // Without it, whatever is there when it is undone is taken for the turn's.
+                Err(Failed::Files(_)) => None,
+            }
+        } else {
+            None
+        };
+        self.marks.push((None, Mark::After { tree, files }));
+        self.segment = Some(Segment { last: segment.last, ..Segment::default() });
+        Ok(())
+    }
+
+    /// What the next commit has to write; nothing where there is nothing.
+    pub(crate) fn pending(&self) -> Option<Pending> {
+        if self.marks.is_empty() {
+            return None;
+        }
+        let shared = locked(&self.shared);
+        Some(Pending {
+            first: self.segment.as_ref().map_or(0, |segment| segment.last) + 1,
+            marks: self.marks.clone(),
+            objects: shared.unwritten.clone(),
+            generation: shared.generation,
+        })
+    }
+
+    /// Notes that it was written.
+    pub(crate) fn written(&mut self, pending: &Pending) {
+        let count = i64::try_from(pending.marks.len()).unwrap_or(0);
+        if let Some(segment) = &mut self.segment {
+            segment.last += count;
+        }
+        self.marks.clear();
+        self.taken = true;
+        let mut shared = locked(&self.shared);
+        shared.unwritten.clear();
+        shared.manifest.keep(pending.objects.iter().map(|(hash, _)| hash.clone()));
+    }
+
+    /// Whether this process wrote any.
+    pub(crate) fn were_taken(&self) -> bool {
+        self.taken
+    }
+
+    /// Forgets what is kept: objects were swept away. What was to be marked is looked at again.
+    pub(crate) fn doubt(&mut self) {
+        self.marks.clear();
+        self.segment = None;
+        let mut shared = locked(&self.shared);
+        shared.manifest.doubt();
+        shared.generation = None;
+    }
+
+    /// Finds out how far the marks of the session are.
+    fn load(&mut self, store: &Store, session: SessionId) -> Result<()> {
+        if self.segment.is_some() {
+            return Ok(());
+        }
+        let segment = blocking(|| {
+            store.read(|tx| -> Result<Segment> {
+                let mut segment = Segment { last: mark::last(tx, session)?, ..Segment::default() };
+                if segment.last == 0 {
+                    return Ok(segment);
+                }
+                for marked in mark::all(tx, session)? {
+                    match marked.mark {
+                        Mark::Tree(_) => segment.has_tree = true,
+                        Mark::Files(files) => segment.files.extend(files.into_keys()),
+                        Mark::After { .. } => {
+                            segment = Segment { last: segment.last, ..Segment::default() };
+                        }
+                    }
+                }
+                Ok(segment)
+            })
+        })?;
+        self.segment = Some(segment);
+        Ok(())
+    }
+
+    /// Saves one file, and notes which directories above it are missing.
+    fn save_file(&mut self, change: &Change<'_>, path: &Path) -> Result<()> {
+        let Change { store, call, workplace, limits, .. } = change;
+        let Some(real) = real_target(workplace, path) else { return Ok(()) };
+        let name = escaped(&real);
+        if self.segment.as_ref().is_some_and(|segment| segment.files.contains(&name)) {
+            return Ok(());
+        }
+        let mut files = BTreeMap::new();
+        let looked = look(workplace, &real, limits);
+        if looked.state == State::Absent {
+            for above in real.ancestors().skip(1).take_while(|above| !above.exists()) {
+                files.insert(escaped(above), State::Absent);
+            }
+        }
+        files.insert(name, looked.state);
+        let mut shared = locked(&self.shared);
+        know_generation(store, &mut shared)?;
+        for (hash, bytes) in looked.objects {
+            take_in(store, &mut shared, hash, bytes)?;
+        }
+        drop(shared);
+        if let Some(segment) = &mut self.segment {
+            segment.files.extend(files.keys().cloned());
+        }
+        self.marks.push((Some(*call), Mark::Files(files)));
+        Ok(())
+    }
+
+    /// What a person should know about what is not kept; told once.
+    fn telling(&mut self, tree: &Tree) -> Option<String> {
+        use mainstay_tools::snapshot::Why;
+        let worth = |why: Why| matches!(why, Why::Limit | Why::Large | Why::Secret);
+        let worth: Vec<_> = tree.left.iter().filter(|(_, why)| worth(*why)).collect();
+        let (path, why) = worth.first()?;
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let more = if tree.left_count > 1 { " and others" } else { "" };
+        Some(format!("`mainstay undo` will not bring back {path} ({}){more}", why.spoken()))
+    }
+}
+
+/// What a commit has to write.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    first: i64,
+    marks: Vec<(Option<CallId>, Mark)>,
+    objects: Vec<Object>,
+    generation: Option<i64>,
+}
+
+impl Pending {
+    /// Writes it, unless objects were swept away meanwhile.
+    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, place: (SessionId, TurnId)) -> Result<()> {
+        if self.generation.is_some() && self.generation != Some(objects::generation(tx)?) {
+            return Err(Error::SnapshotsSwept);
+        }
+        objects::put(tx, &self.objects)?;
+        for (number, (call, mark)) in (self.first..).zip(&self.marks) {
+            mark::write(tx, place, number, *call, mark)?;
+        }
+        Ok(())
+    }
+}
+
+enum Failed {
+    Files(String),
+    Store(Error),
+}
+
+/// What is to be saved before an action. A command line that only looks changes nothing; of any
+/// other nobody knows what it will touch.
+fn coverage(action: &Action, workspace: &Path) -> Coverage {
+    match action {
+        Action::Read | Action::Network(_) | Action::Persist(_) | Action::Ask { .. } => {
+            Coverage::Nothing
+        }
+        Action::Write(path) => Coverage::File(path.clone()),
+        Action::Execute(line) => match judge(line, workspace).class() {
+            Class::Read => Coverage::Nothing,
+            _ => Coverage::Tree,
+        },
+        // What a child changes is undone with the turn that it works for.
+        Action::Delegate(_) => Coverage::Tree,
+    }
+}
+
+/// Looks at the workspace; objects that are many are kept at once, the last of them with the next
+/// commit.
+fn scan(
+    store: &Store,
+    shared: &Mutex<Shared>,
+    workplace: &Workplace,
+    limits: &Limits,
+) -> std::result::Result<Tree, Failed> {
+    let mut shared = locked(shared);
+    know_generation(store, &mut shared).map_err(Failed::Store)?;
+    if shared.manifest.is_empty() {
+        learn(store, &mut shared, workplace).map_err(Failed::Store)?;
+    }
+    let Shared { manifest, unwritten, .. } = &mut *shared;
+    let mut flushed = Vec::new();
+    let mut broken = None;
+    let mut bytes = 0;
+    let scanned = Scan::run(workplace, manifest, limits, &mut |hash, body| {
+        bytes += body.len();
+        unwritten.push((hash, body));
+        if bytes > BATCH {
+            bytes = 0;
+            flushed.extend(objects::flush(store, unwritten).map_err(|error| {
+                let words = error.to_string();
+                broken = Some(error);
+                words
+            })?);
+        }
+        Ok(())
+    });
+    // Small rests ride with the next commit, without what is kept already. What a look that was
+    // given up handed over comes twice.
+    let mut named = BTreeSet::new();
+    unwritten.retain(|(hash, _)| named.insert(hash.clone()));
+    let hashes: Vec<String> = unwritten.iter().map(|(hash, _)| hash.clone()).collect();
+    if broken.is_none() && !hashes.is_empty() {
+        match store.read(|tx| objects::kept(tx, &hashes)) {
+            Ok(kept) => {
+                unwritten.retain(|(hash, _)| !kept.contains(hash));
+                flushed.extend(kept);
+            }
+            Err(error) => broken = Some(error),
+        }
+    }
+    manifest.keep(flushed);
+    match (broken, scanned) {
+        (Some(error), _) => Err(Failed::Store(error)),
+        (None, scanned) => scanned.map(Tree::from).map_err(Failed::Files),
+    }
+}
+
+/// Learns from the last look at the workspace, whoever took it, so that only what changed since is
+/// read.
+fn learn(store: &Store, shared: &mut Shared, workplace: &Workplace) -> Result<()> {
+    let Ok(workspace) = workplace.workspace.canonicalize() else { return Ok(()) };
+    let root = store.read(|tx| mark::last_root(tx, &escaped(&workspace)))?;
+    let mut left: Vec<(PathBuf, String)> =
+        root.into_iter().map(|root| (PathBuf::new(), root)).collect();
+    while !left.is_empty() {
+        // Each read is short; a listing that is swept away between is as good as none.
+        let part = left.split_off(left.len().saturating_sub(LISTINGS));
+        let listings = store.read(|tx| -> Result<Vec<Option<Listing>>> {
+            part.iter().map(|(_, hash)| objects::find_listing(tx, hash)).collect()
+        })?;
+        for ((inside, hash), listing) in part.into_iter().zip(listings) {
+            let Some(listing) = listing else { continue };
+            shared.manifest.take_in(&inside, &listing);
+            shared.manifest.keep([hash]);
+            let below = listing.0.into_iter().filter(|item| !item.listing.is_empty());
+            left.extend(
+                below.map(|item| (inside.join(OsStr::from_bytes(&item.name)), item.listing)),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn take_in(store: &Store, shared: &mut Shared, hash: String, bytes: Vec<u8>) -> Result<()> {
+    if shared.manifest.keeps(&hash) {
+        return Ok(());
+    }
+    shared.unwritten.push((hash, bytes));
+    if shared.unwritten.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > BATCH {
+        let flushed = objects::flush(store, &mut shared.unwritten)?;
+        shared.manifest.keep(flushed);
+    }
+    Ok(())
+}
+
+fn know_generation(store: &Store, shared: &mut Shared) -> Result<()> {
+    if shared.generation.is_none() {
+        shared.generation = Some(store.read(objects::generation)?);
+    }
+    Ok(())
+}
+
+fn uncovered(words: &str) -> String {
+    format!("no snapshot was taken, so `mainstay undo` cannot undo this turn: {words}")
+}
+
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

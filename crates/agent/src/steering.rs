@@ -1,0 +1,41 @@
+//! Words of the user that reach a turn while it goes on.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mainstay_message::Content;
+
+/// What the user wants a running turn to hear. Clones share it.
+///
+/// The turn takes it between two rounds and writes it down before it tells of it, so whatever is
+/// [taken back](Steering::take_back) was not heard, and nothing is both.
+#[derive(Clone, Debug, Default)]
+pub struct Steering(Arc<Mutex<VecDeque<Vec<Content>>>>);
+
+impl Steering {
+    /// Hands words and pictures to the turn.
+    pub fn push(&self, content: Vec<Content>) {
+        self.waiting().push_back(content);
+    }
+
+    /// Takes back the oldest of what was not heard.
+    pub fn take_back(&self) -> Option<Vec<Content>> {
+        self.waiting().pop_front()
+    }
+
+    /// What was not heard yet, without taking it.
+    pub(crate) fn snapshot(&self) -> Vec<Vec<Content>> {
+        self.waiting().iter().cloned().collect()
+    }
+
+    /// Forgets the oldest `count`, which are written down.
+    pub(crate) fn heard(&self, count: usize) {
+        let mut waiting = self.waiting();
+        let count = count.min(waiting.len());
+        waiting.drain(..count);
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, VecDeque<Vec<Content>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,106 @@
+//! A trial: whether a model calls a tool when it is asked to.
+
+use std::sync::Arc;
+
+use mainstay_journal::model_call::{self, Purpose};
+use mainstay_llm::{Candidate, Client, Request};
+use mainstay_message::{AssistantPart, Content, Message, Redactor, ToolSpec, Usage};
+use mainstay_store::{Id, OwnerId, Store};
+use serde_json::json;
+
+use crate::agent::blocking;
+use crate::asking;
+use crate::budget::{self, Account, Amount, Limits};
+use crate::work::words;
+use crate::{Result, redaction};
+
+/// What came of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// It called the tool.
+    CallsTools,
+    /// It said this instead.
+    OnlySpeaks(String),
+    /// There was no answer, for this reason.
+    Failed(String),
+}
+
+const TOOL: &str = "report";
+/// Models that think aloud need room before they call.
+const MOST_OUTPUT: u32 = 2_000;
+/// More tokens than the question has.
+const MOST_INPUT: u64 = 1_000;
+
+/// Asks a model to call a tool, once. Like every call it is reserved, and written into the ledger.
+pub async fn trial(
+    store: &Store,
+    owner: OwnerId,
+    client: &Client,
+    candidate: &Arc<Candidate>,
+    day: Limits,
+    limits: &mainstay_llm::Limits,
+    redactor: &Redactor,
+) -> Result<Trial> {
+    let account = Account { owner, path: Vec::new(), day };
+    let purpose = Purpose { owner, session: None, turn: None, purpose: "trial" };
+    let id = Id::new();
+    let usage = Usage { input: MOST_INPUT, output: u64::from(MOST_OUTPUT), ..Usage::default() };
+    let money = candidate.price_list().map_or(0, |prices| prices.cost(&usage));
+    let tokens = i64::try_from(usage.total()).unwrap_or(i64::MAX);
+    let amount = Amount { money, tokens, calls: 1 };
+    let reserved = blocking(|| {
+        store.write(|tx| -> Result<_> {
+            let reserved = budget::reserve(tx, &account, &amount, &Amount::default())?;
+            if reserved.is_ok() {
+                model_call::begin(tx, id, &purpose, &candidate.to_string())?;
+            }
+            Ok(reserved)
+        })
+    })?;
+    if let Err(spent) = reserved {
+        return Ok(Trial::Failed(spent.0));
+    }
+
+    let tools = [ToolSpec {
+        name: TOOL.to_owned(),
+        description: "Reports that you are ready.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": { "word": { "type": "string" } },
+            "required": ["word"],
+        }),
+    }];
+    let question = "Call the tool `report` with the word \"ready\". Say nothing else.";
+    let messages = [Message::User(vec![Content::Text(question.to_owned())])];
+    let request = Request {
+        system: "You work with the tools you are given.",
+        tools: &tools,
+        messages: &messages,
+        max_output: Some(candidate.max_output.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT)),
+        ..Request::default()
+    };
+    let mut asked =
+        client.call(std::slice::from_ref(candidate), &request, limits, &mut |_| {}).await;
+
+    match &mut asked {
+        Ok(answer) => redaction::answer(redactor, answer),
+        Err(failure) => redaction::failure(redactor, failure),
+    }
+    let attempts = asking::attempts(&asked);
+    blocking(|| {
+        store.write(|tx| -> Result<_> {
+            model_call::finish(tx, id, &purpose, &attempts)?;
+            budget::correct(tx, &account, &asking::used_by(&attempts).minus(&amount))
+        })
+    })?;
+    Ok(match asked {
+        Err(failure) => Trial::Failed(failure.to_string()),
+        Ok(answer) => {
+            let called = |part: &AssistantPart| matches!(part, AssistantPart::Call(call) if call.name == TOOL);
+            match answer.parts.iter().any(called) {
+                true => Trial::CallsTools,
+                false => Trial::OnlySpeaks(words(&answer.parts)),
+            }
+        }
+    })
+}

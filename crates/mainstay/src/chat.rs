@@ -1,0 +1,75 @@
+//! The chat: in the terminal's normal screen, with its scrollback.
+//!
+//! What is finished is printed once and stays; only a few rows at the bottom are drawn anew. What is
+//! shown is a pure state ([`screen`]), fed with keys and the engine's events, tested on a virtual
+//! screen. Nothing that a model or a tool says can speak to the terminal: [`text`] lets no control
+//! character through.
+
+mod calls;
+mod completion;
+mod doing;
+mod editor;
+mod face;
+mod files;
+mod going_back;
+mod highlight;
+mod history;
+mod keys;
+mod live;
+mod markdown;
+#[cfg(test)]
+mod on_screen;
+mod paint;
+mod pictures;
+mod place;
+mod plain;
+mod prompt;
+mod screen;
+#[cfg(test)]
+mod situations;
+mod slash;
+mod status;
+mod stream;
+mod table;
+mod talk;
+mod terminal;
+mod text;
+mod turning;
+
+use history::History;
+use paint::{Colours, Painter};
+pub(crate) use place::Place;
+pub(crate) use plain::run as plain;
+use screen::Screen;
+use talk::Talk;
+use terminal::Terminal;
+
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Whether a chat can be drawn here.
+pub(crate) fn can_be_drawn() -> bool {
+    Terminal::is_here()
+}
+
+/// Talks until somebody leaves.
+pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
+    let history = History::of(&place.settings.home);
+    let colours = if place.context.output.is_coloured() { Colours::On } else { Colours::Off };
+    let (width, height) = Terminal::size();
+    let screen = Screen::new(width, height, history);
+    let painter = Painter::new(colours, width);
+    // One thread draws and hears keys, the other works: a slow disk does not stop the typing.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+    let terminal = Terminal::take()
+        .map_err(|error| Error::failed(format!("the terminal cannot be used: {error}")))?;
+    let ended = runtime.block_on(Talk::hold(place, screen, painter));
+    drop(terminal);
+    // What blocks a thread elsewhere does not hold the end up.
+    runtime.shutdown_background();
+    ended
+}

@@ -1,0 +1,99 @@
+//! The chat without a terminal: a line is a message, the answer goes to standard output.
+
+use std::io::BufRead as _;
+
+use mainstay_agent::{Input, Work};
+use mainstay_message::Content;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio_util::sync::CancellationToken;
+
+use super::place::Place;
+use super::slash::{self, Slash};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::telling::Telling;
+
+/// Answers line by line until there are no more.
+pub(crate) fn run(mut place: Place<'_>) -> Result<Exit, Error> {
+    let mut telling = Telling::new(place.context.json());
+    let ended = engine::block_on(async |cancel| answer(&mut place, &mut telling, &cancel).await)?;
+    ended.or_else(|error| {
+        let error = place.context.completed(error);
+        telling.error(&error);
+        Ok(error.kind.exit())
+    })
+}
+
+async fn answer(
+    place: &mut Place<'_>,
+    telling: &mut Telling,
+    cancel: &CancellationToken,
+) -> Result<Exit, Error> {
+    let mut work = place.work(None)?;
+    let mut exit = Exit::Done;
+    if place.session.is_some() && work.last_turn().is_some_and(|turn| turn.outcome.is_none()) {
+        exit = go_on(&mut work, place, telling, cancel).await?;
+    }
+    let mut lines = lines();
+    while !cancel.is_cancelled() {
+        let line = tokio::select! {
+            () = cancel.cancelled() => break,
+            line = lines.recv() => line,
+        };
+        let Some(line) = line else { break };
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match slash::parse(line.trim()) {
+            Some(Ok((Slash::Quit, _))) => break,
+            Some(_) => {
+                telling.aside("Commands need a terminal; only /quit works here.");
+                continue;
+            }
+            None => {}
+        }
+        let input = Input { content: vec![Content::Text(line)], key: None };
+        let mut observer = |event| telling.event(&event);
+        let ended = work.turn(&input, &mut observer, cancel).await?;
+        telling.ended(&ended, &place.settings)?;
+        exit = engine::exit(&ended);
+    }
+    work.leave().await?;
+    place.agent.leave().await;
+    Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
+}
+
+/// Finishes the turn that is not over.
+async fn go_on(
+    work: &mut Work,
+    place: &Place<'_>,
+    telling: &mut Telling,
+    cancel: &CancellationToken,
+) -> Result<Exit, Error> {
+    let ended = work.resume(&mut |event| telling.event(&event), cancel).await?;
+    let Some(ended) = ended else { return Ok(Exit::Done) };
+    telling.ended(&ended, &place.settings)?;
+    Ok(engine::exit(&ended))
+}
+
+/// The lines of standard input, as they come. Reading it cannot be given up, so a thread does.
+fn lines() -> Receiver<Result<String, Error>> {
+    let (sender, lines) = channel(1);
+    let read = move || {
+        for line in std::io::stdin().lock().lines() {
+            let line = line.map_err(|error| {
+                Error::usage(format!("standard input cannot be read: {error}"))
+                    .hint("Look at where standard input comes from; it must be text.")
+            });
+            let over = line.is_err();
+            if sender.blocking_send(line).is_err() || over {
+                return;
+            }
+        }
+    };
+    // Without the thread there are no lines, and the chat ends.
+    let _ = std::thread::Builder::new().name("lines".to_owned()).spawn(read);
+    lines
+}

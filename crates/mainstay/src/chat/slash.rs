@@ -1,0 +1,88 @@
+//! The commands of the chat: lines that begin with a slash.
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slash {
+    Help,
+    Model,
+    New,
+    Resume,
+    Fork,
+    Undo,
+    Retry,
+    Context,
+    Cost,
+    Approvals,
+    Processes,
+    Quit,
+}
+
+/// A command, what it takes, and what it does.
+pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
+    (Slash::Help, "help", "", "show the commands and keys"),
+    (Slash::Model, "model", "[PROVIDER/MODEL]", "show the models, or ask another one from now on"),
+    (Slash::New, "new", "", "begin a new session"),
+    (Slash::Resume, "resume", "[ID]", "show the sessions, or go on with one"),
+    (Slash::Fork, "fork", "[TURN]", "go on in a copy of the session, the files stay as they are"),
+    (Slash::Undo, "undo", "[keep|force|redo]", "put files back as they were before the last turn"),
+    (Slash::Retry, "retry", "", "try the last message again"),
+    (Slash::Context, "context", "", "show where the tokens go"),
+    (Slash::Cost, "cost", "", "show what the session and the day cost"),
+    (
+        Slash::Approvals,
+        "approvals",
+        "",
+        "show what waits for a decision, and what you always allow",
+    ),
+    (Slash::Processes, "processes", "", "show what runs in the background"),
+    (Slash::Quit, "quit", "", "leave; everything is kept"),
+];
+
+impl Slash {
+    /// Whether it can be done while a turn goes on: it only looks, or it ends all.
+    pub(crate) fn works_during_a_turn(self) -> bool {
+        match self {
+            Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
+            Self::Quit => true,
+            Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
+        }
+    }
+}
+
+/// Reads a line that begins with a slash: a command, or as much of its name as tells it apart.
+/// Nothing where the line is none, such as a path.
+pub(crate) fn parse(line: &str) -> Option<Result<(Slash, &str), String>> {
+    let rest = line.strip_prefix('/')?;
+    let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if name.contains('/') || line.trim_end().contains('\n') {
+        return None;
+    }
+    let rest = rest.trim();
+    let matching: Vec<_> = ALL.iter().filter(|(_, full, ..)| full.starts_with(name)).collect();
+    let exact = ALL.iter().find(|(_, full, ..)| *full == name);
+    Some(match (exact, &matching[..]) {
+        (Some((slash, ..)), _) | (None, [(slash, ..)]) if !name.is_empty() => Ok((*slash, rest)),
+        (_, []) => Err(format!("There is no command /{name}. /help shows those there are.")),
+        (_, several) => {
+            let names: Vec<String> =
+                several.iter().map(|(_, full, ..)| format!("/{full}")).collect();
+            Err(format!("/{name} may be {}.", names.join(", ")))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_be_shortened_while_they_are_clear() {
+        assert_eq!(parse("/model a/b"), Some(Ok((Slash::Model, "a/b"))));
+        assert_eq!(parse("/q"), Some(Ok((Slash::Quit, ""))));
+        assert!(matches!(parse("/re"), Some(Err(words)) if words.contains("/resume, /retry")));
+        assert!(matches!(parse("/nothing"), Some(Err(words)) if words.contains("/help")));
+        assert_eq!(parse("/etc/passwd is what?"), None);
+        assert_eq!(parse("hello"), None);
+        assert!(matches!(parse("/"), Some(Err(_))));
+    }
+}

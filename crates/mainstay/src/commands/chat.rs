@@ -1,0 +1,43 @@
+//! `mainstay chat`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::run::{Choices, directory};
+use crate::chat;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::person;
+
+/// Talk to the agent in the terminal; without a command this is what happens
+///
+/// What is finished stays in the terminal's scrollback. Everything is recorded as it happens: after a
+/// crash `--session ID` finishes the turn that was running and goes on. Without a terminal every
+/// line of standard input is a message, and the answers go to standard output.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ChatArgs {
+    /// Go on with this session (the start of its id is enough) instead of a new one
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    #[command(flatten)]
+    choices: Choices,
+
+    /// Work in this directory [default: the current one, or that of the session]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<Exit, Error> {
+    args.choices.check()?;
+    let workspace = args.workspace.as_deref().map(directory).transpose()?;
+    let place = chat::Place::new(context, &args.choices, args.session.as_deref(), workspace)?;
+    if context.json() || !chat::can_be_drawn() {
+        return chat::plain(place);
+    }
+    // Whoever sits here decides what the policy asks.
+    person::only("the chat")?;
+    chat::hold(place)
+}

@@ -1,0 +1,210 @@
+//! `mainstay config key`
+
+use std::io::{self, IsTerminal, Read as _, Write as _};
+
+use clap::{Args, Subcommand};
+use mainstay_llm::{Secret, known};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::json;
+
+use crate::config::edit::{self, Turn};
+use crate::config::{Config, kept};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::interrupt;
+
+/// Keep keys of providers in a file that only you can read
+///
+/// A key is used by the provider of that name, unless its settings name a variable (api_key_env) or
+/// a command (api_key_command). To keep keys in the keyring of your system, name a command that asks
+/// it: `config set providers.openai.api_key_command "secret-tool lookup service openai"`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    Set(KeySetArgs),
+    Remove(KeyRemoveArgs),
+    List(KeyListArgs),
+}
+
+/// Keep a key: typed unseen on a terminal, or read from standard input
+#[derive(Args, Debug)]
+pub(crate) struct KeySetArgs {
+    /// Whose key it is: openai, anthropic, or the name of one of your [providers]
+    #[arg(value_name = "PROVIDER")]
+    provider: String,
+}
+
+/// Forget a key
+#[derive(Args, Debug)]
+pub(crate) struct KeyRemoveArgs {
+    /// Whose key it is
+    #[arg(value_name = "PROVIDER")]
+    provider: String,
+}
+
+/// Show for which providers keys are kept; never the keys
+#[derive(Args, Debug)]
+pub(crate) struct KeyListArgs {}
+
+/// The longest key.
+const LONGEST: u64 = 64 * 1024;
+
+pub(crate) fn run(command: &KeyCommand, context: &Context) -> Result<Exit, Error> {
+    match command {
+        KeyCommand::Set(args) => set(&args.provider, context),
+        KeyCommand::Remove(args) => remove(&args.provider, context),
+        KeyCommand::List(_) => list(context),
+    }
+}
+
+fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
+    edit::refuse_agents()?;
+    let settings = context.settings()?;
+    let provider = name(provider)?;
+    // A file that cannot be used is told before a key is typed.
+    kept::read(&settings.home)?;
+
+    let secret = if io::stdin().is_terminal() { typed(provider)? } else { piped()? };
+    let turn = Turn::take(&settings.home)?;
+    kept::keep(&settings.home, provider, &secret)?;
+    drop(turn);
+
+    let path = kept::path(&settings.home);
+    let data = json!({ "kept": provider, "path": path });
+    context
+        .output
+        .answer(&data, &format!("the key of {provider} is kept in {}", path.display()))?;
+    let config = Config::load(&settings, None, context.output)?;
+    if known(provider).is_none() && config.provider(provider).is_err() {
+        let next = settings.command(&format!("config set providers.{provider}.base_url URL"));
+        context.output.note(format!("if {provider} serves models, say where it is: `{next}`"));
+    } else if config.models().is_empty() {
+        let next = settings.command("models");
+        context.output.note(format!("see its models with `{next}`"));
+    }
+    Ok(Exit::Done)
+}
+
+fn remove(provider: &str, context: &Context) -> Result<Exit, Error> {
+    edit::refuse_agents()?;
+    let settings = context.settings()?;
+    let turn = Turn::take(&settings.home)?;
+    let was_kept = kept::forget(&settings.home, provider)?;
+    drop(turn);
+    if !was_kept {
+        return Err(Error::usage(format!("no key is kept for {provider}"))
+            .hint("See which there are: `mainstay config key list`"));
+    }
+    let data = json!({ "removed": provider });
+    context.output.answer(&data, &format!("the key of {provider} is forgotten"))?;
+    Ok(Exit::Done)
+}
+
+fn list(context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let names: Vec<String> = kept::read(&settings.home)?.into_keys().collect();
+    let text = match names.as_slice() {
+        [] => "No keys are kept.".to_owned(),
+        names => names.join("\n"),
+    };
+    context.output.answer(&json!({ "providers": names }), &text)?;
+    Ok(Exit::Done)
+}
+
+fn name(provider: &str) -> Result<&str, Error> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    if !provider.is_empty() && provider.len() <= 64 && provider.chars().all(plain) {
+        return Ok(provider);
+    }
+    // It may be the key itself, which is not said again.
+    Err(Error::usage("that is no name of a provider")
+        .hint("Name whose key it is: `mainstay config key set anthropic`"))
+}
+
+fn piped() -> Result<Secret, Error> {
+    let mut text = String::new();
+    let read = io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text);
+    read.map_err(|error| {
+        Error::usage(format!("the key cannot be read: {error}"))
+            .hint("Look at where standard input comes from.")
+    })?;
+    sound(&text)
+}
+
+fn typed(provider: &str) -> Result<Secret, Error> {
+    let unseen = Unseen::begin()?;
+    let before = unseen.before.clone();
+    // A terminal that does not show what is typed must not be left behind.
+    interrupt::watch(None, move || restore(&before));
+    let _ = write!(io::stderr(), "The key of {provider} (it is not shown): ");
+    let _ = io::stderr().flush();
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line);
+    drop(unseen);
+    let _ = writeln!(io::stderr());
+    read.map_err(|error| {
+        Error::usage(format!("the key cannot be read: {error}"))
+            .hint("Send it to standard input instead.")
+    })?;
+    sound(&line)
+}
+
+/// A key that can be sent.
+fn sound(text: &str) -> Result<Secret, Error> {
+    let key = text.trim();
+    let wrong = |what: &str| {
+        Err(Error::usage(what.to_owned()).hint("Copy the key once more, and nothing else."))
+    };
+    if key.is_empty() {
+        return wrong("there is no key: nothing was typed");
+    }
+    if key.len() as u64 > LONGEST || !key.chars().all(|letter| letter.is_ascii_graphic()) {
+        return wrong("that is no key: it has spaces, line ends or letters that no key has");
+    }
+    Ok(Secret::new(key))
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Unseen {
+    before: Termios,
+}
+
+impl Unseen {
+    fn begin() -> Result<Self, Error> {
+        let wrong = |error| {
+            Error::failed(format!("the terminal cannot be made not to show the key: {error}"))
+                .hint("Send the key to standard input instead.")
+        };
+        let before = tcgetattr(io::stdin()).map_err(wrong)?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).map_err(wrong)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        restore(&self.before);
+    }
+}
+
+fn restore(before: &Termios) {
+    // If the terminal is gone there is nothing to restore.
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_key_is_refused_without_being_said() {
+        for text in ["", " \n", "two words", "a\nb", "schlüssel"] {
+            let error = sound(text).unwrap_err();
+            assert!(text.trim().is_empty() || !error.message.contains(text.trim()), "{error:?}");
+        }
+        assert_eq!(sound(" sk-1\n").unwrap().expose(), "sk-1");
+        assert!(name("sk/with space").is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! `mainstay context`
+
+use clap::Args;
+use mainstay_agent::Context as Window;
+use serde_json::json;
+
+use crate::config::Overrides;
+use crate::context::{Context, open_existing};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Show where the tokens of a session go
+///
+/// What the next request is made of: the prompt, instructions from the project, the tools, and the
+/// conversation by kind. Figures are set by what the provider counted last; before its first answer
+/// they are estimates.
+#[derive(Args, Debug)]
+pub(crate) struct ContextArgs {
+    /// The session (the start of its id is enough) [default: the last one in this directory]
+    id: Option<String>,
+}
+
+pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let store = open_existing(&settings.store)?;
+    let owner = engine::find_owner(&store)?;
+    let session = super::undo::find(&store, owner, args.id.as_deref())?;
+    // A session has an owner.
+    let Some(owner) = owner else { return Ok(Exit::Done) };
+    let workspace = std::path::Path::new(&session.workspace);
+    let agent = engine::agent(context, store, owner, workspace, Overrides::default())?;
+    let window = agent.context(session.id)?;
+    let mut data = json!(window);
+    data["session"] = json!(session.id);
+    context.output.answer(&data, &text(&window))?;
+    Ok(Exit::Done)
+}
+
+fn text(window: &Window) -> String {
+    let all = window.tokens.max(1);
+    let width = window.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
+    let width = width.max("all".len());
+    let line = |name: &str, tokens: u64| {
+        format!("{name:<width$}  {tokens:>9}  {:>3} %\n", share(tokens, all))
+    };
+    let mut text = String::new();
+    for part in &window.parts {
+        text.push_str(&line(&part.name, part.tokens));
+    }
+    text.push_str(&line("all", window.tokens));
+    if let Some(size) = window.window {
+        let share = share(window.tokens, size.max(1));
+        text.push_str(&format!("{share} % of the model's window of {size} tokens\n"));
+    }
+    if !window.largest.is_empty() {
+        text.push_str("\nThe largest results:\n");
+        for large in &window.largest {
+            text.push_str(&format!("{:>9}  {} {}\n", large.tokens, large.tool, large.asked));
+        }
+    }
+    text.push_str(&match &window.counted {
+        Some(counted) => {
+            format!("\nSet by the last count of {}, {} tokens.\n", counted.model, counted.tokens)
+        }
+        None => "\nEstimates: no provider has counted yet.\n".to_owned(),
+    });
+    text
+}
+
+fn share(part: u64, all: u64) -> u64 {
+    (part.saturating_mul(100) + all / 2) / all
+}

@@ -1,0 +1,68 @@
+//! The configuration: which model is asked, and whether there is a key for it.
+
+use super::finding::Finding;
+use crate::config::{Config, KeyFound};
+use crate::error::Error;
+use crate::output::Output;
+use crate::settings::Settings;
+use crate::wording;
+
+const CHECK: &str = "model";
+
+/// Looks at the models that would be asked. Nobody is contacted and nothing is run.
+pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
+    let next = || settings.command("config get");
+    let config = match Config::load(settings, None, output) {
+        Ok(config) => config,
+        Err(error) => return vec![Finding::problem(CHECK, error.message, next())],
+    };
+    let models = config.models();
+    if models.is_empty() {
+        let said = "none is configured yet; the first run looks for one on this machine";
+        return vec![Finding::ok(CHECK, said)];
+    }
+    let profile = match config.profile() {
+        Some((name, by)) => format!(", by the profile {name} ({by})"),
+        None => String::new(),
+    };
+    let judge = |(place, name): (usize, &str)| {
+        let what = if place == 0 { "is asked" } else { "is asked after it" };
+        let candidate = match config.candidate(name) {
+            Ok(candidate) => candidate,
+            Err(error) => return unusable(&error, next()),
+        };
+        let provider = &candidate.provider;
+        let said =
+            |key: &str| format!("{name} {what} at {}, with {key}{profile}", place_of(provider));
+        match config.key_of(&provider.name) {
+            Ok(KeyFound::At(source)) => Finding::ok(CHECK, said(&source)),
+            Ok(KeyFound::NotNeeded) => Finding::ok(CHECK, said("no key")),
+            Ok(KeyFound::Missing(source)) => Finding::warning(
+                CHECK,
+                format!("there is no key for {name}: {source} is not set"),
+                settings.command(&format!("config key set {}", provider.name)),
+            ),
+            Err(error) => unusable(&error, next()),
+        }
+    };
+    models.into_iter().enumerate().map(judge).collect()
+}
+
+/// An error as a finding; where its hint ends with a command, that is the next one.
+fn unusable(error: &Error, next: String) -> Finding {
+    let hint = error.hints.first().and_then(|hint| hint.split_once(": "));
+    let next = hint
+        .filter(|(_, next)| next.starts_with("chmod "))
+        .map_or(next, |(_, next)| next.to_owned());
+    Finding::problem(CHECK, wording::line(&error.message), next)
+}
+
+/// An address without what may be secret in it.
+fn place_of(provider: &mainstay_llm::Provider) -> String {
+    let mut url = provider.base_url.clone();
+    // Both fail only for addresses that cannot carry them.
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    url.set_query(None);
+    url.to_string()
+}

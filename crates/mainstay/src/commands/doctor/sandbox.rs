@@ -1,0 +1,45 @@
+//! What the kernel can do for the sandbox of commands and file tools.
+
+use mainstay_tools::sandbox::Support;
+
+use super::finding::Finding;
+
+/// The kernel can hold commands to the sandbox; what it cannot hold is said.
+pub(super) fn support(support: &Support) -> Finding {
+    if support.missing().is_some() {
+        return Finding::warning(
+            "sandbox",
+            "this kernel has no landlock (Linux 5.13 with landlock among its security modules), so \
+             commands and file tools run without a sandbox; the policy still decides what is done",
+            "uname -r",
+        );
+    }
+    let version = support.landlock;
+    let losses = support.losses();
+    if losses.is_empty() {
+        return Finding::ok(
+            "sandbox",
+            format!("landlock {version} and network namespaces: all of it"),
+        );
+    }
+    Finding::ok("sandbox", format!("landlock {version}, with less: {}", losses.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_tools::sandbox::NetworkWay;
+
+    use super::super::finding::Status;
+    use super::*;
+
+    #[test]
+    fn each_loss_of_an_older_kernel_is_named() {
+        let of = |landlock, network| support(&Support { landlock, network });
+        assert_eq!(of(0, NetworkWay::Open).status, Status::Warning);
+        assert!(of(7, NetworkWay::Namespace).message.contains("all of it"));
+        let old = of(1, NetworkWay::Open).message;
+        for loss in ["moved", "emptied", "devices", "signal", "network"] {
+            assert!(old.contains(loss), "{loss}: {old}");
+        }
+    }
+}

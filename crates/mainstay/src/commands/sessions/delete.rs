@@ -1,0 +1,104 @@
+//! `mainstay sessions delete`
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use clap::Args;
+use mainstay_agent::sessions;
+use mainstay_journal::SessionId;
+use mainstay_journal::session::Session;
+use mainstay_store::{Holder, Store};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{Error, Kind};
+use crate::exit::Exit;
+use crate::wording;
+
+/// Delete sessions with everything that belongs to them
+///
+/// What was said and done goes, and so do the snapshots by which it could be undone. What it cost
+/// stays in the ledger, without words. Forks live on. A session in use is not deleted.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// The sessions (the start of each id is enough)
+    #[arg(required = true)]
+    ids: Vec<String>,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, Error> {
+    let (store, owner) = super::open(context)?;
+    let mut found: Vec<Session> = Vec::new();
+    for typed in &args.ids {
+        let session = super::find(&store, owner, typed)?;
+        if found.iter().all(|other| other.id != session.id) {
+            found.push(session);
+        }
+    }
+    if !args.yes && !confirmed(&found)? {
+        context.output.answer(&json!({ "deleted": [], "in_use": [] }), "Nothing was deleted.\n")?;
+        return Ok(Exit::Done);
+    }
+    let ids: Vec<SessionId> = found.iter().map(|session| session.id).collect();
+    let deleted = delete(&store, &ids)?;
+    let text = deleted.text();
+    context.output.answer(&deleted.data(), &text)?;
+    Ok(if deleted.in_use.is_empty() { Exit::Done } else { Exit::InUse })
+}
+
+/// What was deleted, and what was not because somebody works on it.
+pub(super) struct Deleted {
+    gone: Vec<SessionId>,
+    in_use: Vec<(SessionId, Holder)>,
+}
+
+pub(super) fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted, Error> {
+    let sessions::Deleted { gone, in_use } = sessions::delete(store, ids)?;
+    Ok(Deleted { gone, in_use })
+}
+
+impl Deleted {
+    pub(super) fn data(&self) -> Value {
+        let in_use: Vec<Value> = self
+            .in_use
+            .iter()
+            .map(|(id, holder)| json!({ "id": id, "by": holder.process.to_string() }))
+            .collect();
+        json!({ "deleted": self.gone, "in_use": in_use })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("Deleted {}.\n", wording::count(self.gone.len() as u64, "session"));
+        for (id, holder) in &self.in_use {
+            text.push_str(&format!("Session {id} is in use by {} and stays.\n", holder.process));
+        }
+        text
+    }
+}
+
+/// Asks on a terminal; where nobody can answer, says how to say yes.
+pub(super) fn confirmed(sessions: &[Session]) -> Result<bool, Error> {
+    let many = wording::count(sessions.len() as u64, "session");
+    if !io::stdin().is_terminal() {
+        return Err(Error {
+            kind: Kind::Usage,
+            message: format!("nobody can be asked whether {many} may be deleted"),
+            hints: vec!["Say it with --yes.".to_owned()],
+        });
+    }
+    let mut output = io::stderr().lock();
+    for session in sessions.iter().take(20) {
+        // With standard error gone the answer decides.
+        let _ = writeln!(output, "{}  {}", session.id, session.title);
+    }
+    let _ = write!(output, "Delete {many}? [y/N] ");
+    let _ = output.flush();
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| {
+        Error::failed(format!("the answer cannot be read: {error}")).hint("Say it with --yes.")
+    })?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

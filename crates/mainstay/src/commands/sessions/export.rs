@@ -1,0 +1,51 @@
+//! `mainstay sessions export`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use mainstay_journal::archive;
+use mainstay_store::fsatomic;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+/// Write a session to a file, to go on with it elsewhere
+///
+/// The file is JSON Lines with everything that was said and done, pictures and long outputs
+/// included. Costs, snapshots of files and running processes stay here.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The session (the start of its id is enough)
+    id: String,
+
+    /// Write to this file, which must not exist [default: standard output]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    to: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
+    let (store, owner) = super::open(context)?;
+    let session = super::find(&store, owner, &args.id)?;
+    let text = store.read(|tx| archive::export(tx, session.id))?;
+    let Some(path) = &args.to else {
+        context.output.document(text.as_bytes())?;
+        return Ok(Exit::Done);
+    };
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::usage(format!("{} exists already", path.display()))
+            .hint("Name a file that does not exist yet."));
+    }
+    fsatomic::write(path, text.as_bytes(), fsatomic::PRIVATE_FILE).map_err(|error| {
+        Error::failed(format!("{} cannot be written: {error}", path.display()))
+            .hint("Name a place that can be written with --to FILE.")
+    })?;
+    let size = text.len() as u64;
+    let data = json!({ "id": session.id, "to": path, "bytes": size });
+    let text =
+        format!("Wrote session {} to {} ({}).\n", session.id, path.display(), wording::size(size));
+    context.output.answer(&data, &text)?;
+    Ok(Exit::Done)
+}

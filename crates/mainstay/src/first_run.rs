@@ -1,0 +1,303 @@
+//! The first run: no model is configured, so one is found, tried and written down.
+//!
+//! Only this machine is looked at. A key in the environment is an offer: its provider is contacted
+//! once a person has chosen it, and where nobody can be asked it is not.
+
+mod found;
+mod question;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+use found::Found;
+use mainstay_agent::{Budgets, Trial, trial};
+use mainstay_llm::{Candidate, Client};
+use mainstay_store::{OwnerId, Store};
+use question::{Choice, Question};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::config::edit::{self, Turn};
+use crate::config::name::Name;
+use crate::context::Context;
+use crate::engine;
+use crate::error::{Error, Kind};
+use crate::person;
+use crate::settings::Settings;
+
+/// How long a trial may take: a model may have to be loaded first.
+const TRIAL: Duration = Duration::from_secs(180);
+/// So many models are tried where nobody can be asked, while none took too long.
+const TRIES: usize = 3;
+
+/// Sees to it that a model is configured. Answers whether one was written down now.
+pub(crate) fn ensure_model(
+    context: &Context,
+    settings: &Settings,
+    store: &Store,
+    owner: OwnerId,
+    config: &Config,
+) -> Result<bool, Error> {
+    // An agent's commands have no business with the settings, and who is at work already is not
+    // at the first run.
+    let is_at_work = tokio::runtime::Handle::try_current().is_ok();
+    if !config.models().is_empty() || person::only("setting up").is_err() || is_at_work {
+        return Ok(false);
+    }
+    let run = FirstRun { settings, store, owner, config, client: Client::new() };
+    let asks = can_ask(context);
+    engine::block_on(async |cancel: CancellationToken| {
+        tokio::select! {
+            done = run.begin(asks) => done,
+            () = cancel.cancelled() => Err(stopped()),
+        }
+    })??;
+    Ok(true)
+}
+
+/// Lets a person choose a model for a new file; nothing where there is nobody to ask, or nothing to
+/// choose from.
+pub(crate) fn choose_for_init(
+    context: &Context,
+    settings: &Settings,
+) -> Result<Option<String>, Error> {
+    if !can_ask(context) {
+        return Ok(None);
+    }
+    let (store, owner) = engine::open_store(settings)?;
+    let config = Config::load(settings, None, context.output)?;
+    let run = FirstRun { settings, store: &store, owner, config: &config, client: Client::new() };
+    engine::block_on(async |cancel: CancellationToken| {
+        tokio::select! {
+            done = run.begin(true) => match done {
+                Ok(model) => Ok(Some(model)),
+                Err(error) if error.message == NOTHING => Ok(None),
+                Err(error) => Err(error),
+            },
+            () = cancel.cancelled() => Err(stopped()),
+        }
+    })?
+}
+
+fn can_ask(context: &Context) -> bool {
+    !context.json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+fn stopped() -> Error {
+    let message = "stopped; nothing was chosen".to_owned();
+    Error { kind: Kind::Interrupted, message, hints: Vec::new() }
+}
+
+const NOTHING: &str = "no model is configured, and no model server of this machine answers";
+
+/// The three ways to go on.
+fn nothing_found(offers: &[found::Offer]) -> Error {
+    let key = match offers {
+        [] => "give a key (`mainstay config key set anthropic`)".to_owned(),
+        [first, ..] => format!(
+            "choose a model for the key that you have (`mainstay config set model {}/MODEL`)",
+            first.provider
+        ),
+    };
+    Error::configuration(NOTHING).hint(format!(
+        "Start a local server (Ollama, LM Studio or llama.cpp), {key}, or look around first \
+         (`mainstay demo`)."
+    ))
+}
+
+struct FirstRun<'a> {
+    settings: &'a Settings,
+    store: &'a Store,
+    owner: OwnerId,
+    config: &'a Config,
+    client: Client,
+}
+
+impl FirstRun<'_> {
+    /// Finds a model, tries it, writes it down, and answers its name.
+    async fn begin(&self, asks: bool) -> Result<String, Error> {
+        if asks {
+            say("No model is configured yet. Looking for model servers on this machine …");
+        }
+        let found = found::local(&self.client, self.config).await?;
+        let offers = found::offers(self.config)?;
+        if asks { self.asking(found, offers).await } else { self.alone(found, &offers).await }
+    }
+
+    /// Nobody can be asked: the best model of this machine that calls tools.
+    async fn alone(&self, found: Vec<Found>, offers: &[found::Offer]) -> Result<String, Error> {
+        let mut failed = Vec::new();
+        let mut speaker = None;
+        let began = Instant::now();
+        for one in found.into_iter().take(TRIES) {
+            if began.elapsed() >= TRIAL {
+                break;
+            }
+            say(&format!("No model is configured; trying {}, found on this machine …", one.name()));
+            match self.tried(&one).await? {
+                Trial::CallsTools => return self.settle(&one, "it calls tools").await,
+                Trial::OnlySpeaks(said) => {
+                    speaker.get_or_insert((one, said));
+                }
+                Trial::Failed(why) => failed.push(why),
+            }
+        }
+        if let Some((one, said)) = speaker {
+            return self.settle(&one, &only_speaks(&said)).await;
+        }
+        let error = nothing_found(offers);
+        Err(match failed.first() {
+            None => error,
+            Some(why) => {
+                let said = "no model is configured, and none of this machine answers";
+                Error { message: format!("{said}: {}", crate::wording::line(why)), ..error }
+            }
+        })
+    }
+
+    async fn asking(&self, found: Vec<Found>, offers: Vec<found::Offer>) -> Result<String, Error> {
+        if found.is_empty() && offers.is_empty() {
+            return Err(nothing_found(&offers));
+        }
+        let question = Question { found, offers };
+        loop {
+            let one = match question.put().await? {
+                Choice::Model(one) => one,
+                Choice::Provider(offer) => match self.of_provider(&offer).await? {
+                    Some(one) => one,
+                    None => continue,
+                },
+            };
+            say(&format!("Trying {} …", one.name()));
+            let trial = self.tried(&one).await?;
+            match trial {
+                Trial::CallsTools => return self.settle(&one, "it calls tools").await,
+                Trial::OnlySpeaks(said) => {
+                    say(&capital(&only_speaks(&said)));
+                    if question::yes("Use it all the same, to talk? [y/N] ").await? {
+                        return self.settle(&one, "it only speaks").await;
+                    }
+                }
+                Trial::Failed(why) => {
+                    say(&format!("It does not work: {}", crate::wording::line(&why)));
+                }
+            }
+        }
+    }
+
+    /// A model of a provider that was chosen just now.
+    async fn of_provider(&self, offer: &found::Offer) -> Result<Option<Found>, Error> {
+        let provider = Arc::new(self.config.provider(&offer.provider)?);
+        match self.client.models(&provider, found::PATIENCE).await {
+            Ok(models) if !models.is_empty() => {
+                let one = |model| Found { provider: Arc::clone(&provider), model, is_known: true };
+                let found = models.into_iter().map(one).collect();
+                match (Question { found, offers: Vec::new() }).put().await? {
+                    Choice::Model(one) => Ok(Some(one)),
+                    Choice::Provider(_) => Ok(None),
+                }
+            }
+            Ok(_) => {
+                say(&format!("{} offers no models.", offer.provider));
+                Ok(None)
+            }
+            Err(why) => {
+                say(&format!("{} gives no list of models: {why}", offer.provider));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn tried(&self, one: &Found) -> Result<Trial, Error> {
+        let candidate = Arc::new(Candidate {
+            provider: Arc::clone(&one.provider),
+            model: one.model.name.clone(),
+            prices: one.model.prices,
+            window: one.window(),
+            max_output: None,
+        });
+        let limits = mainstay_llm::Limits {
+            chain: TRIAL,
+            first_byte: TRIAL,
+            attempts: 2,
+            ..mainstay_llm::Limits::default()
+        };
+        let day = Budgets::default().day;
+        let redactor = crate::redaction::shared();
+        let (store, owner, client) = (self.store, self.owner, &self.client);
+        Ok(trial(store, owner, client, &candidate, day, &limits, redactor).await?)
+    }
+
+    /// Writes the choice down, and says it.
+    async fn settle(&self, one: &Found, how: &str) -> Result<String, Error> {
+        let one = self.as_served_now(one).await;
+        let name = one.name();
+        let named = |parts: &[&str]| Name(parts.iter().map(|part| (*part).to_owned()).collect());
+        let mut changes = vec![(named(&["model"]), vec![name.as_str().into()])];
+        if !one.is_known {
+            let provider = &one.provider;
+            let at = |key| named(&["providers", &provider.name, key]);
+            changes.push((at("base_url"), vec![provider.base_url.as_str().into()]));
+            if mainstay_llm::known(&provider.name).is_none_or(|known| known.api != provider.api) {
+                changes.push((at("api"), vec![provider.api.as_str().into()]));
+            }
+        }
+        let window = one.window();
+        if let Some(window) = window.and_then(|window| i64::try_from(window).ok()) {
+            changes.push((named(&["models", &name, "window"]), vec![window.into()]));
+        }
+        let turn = Turn::take(&self.settings.home)?;
+        edit::set(self.config.path(), &changes)?;
+        drop(turn);
+        let window = match window {
+            Some(window) => format!("a window of {window} tokens"),
+            None => "a window of unknown size".to_owned(),
+        };
+        let path = self.config.path().display();
+        say(&format!("{name} is used from now on ({how}; {window}). It is written to {path}."));
+        let (list, set) = ("models", "config set model PROVIDER/MODEL");
+        say(&format!(
+            "Others: `{}`. Change it: `{}`.",
+            self.settings.command(list),
+            self.settings.command(set)
+        ));
+        Ok(name)
+    }
+
+    /// The same model with the window that it was loaded with for the trial.
+    async fn as_served_now(&self, one: &Found) -> Found {
+        let mut one = one.clone();
+        if one.provider.is_loopback()
+            && let Ok(models) = self.client.models(&one.provider, found::PATIENCE).await
+            && let Some(now) = models.into_iter().find(|model| model.name == one.model.name)
+        {
+            one.model = now;
+        }
+        one
+    }
+}
+
+fn only_speaks(said: &str) -> String {
+    let said = crate::wording::line(said);
+    match said.is_empty() {
+        true => "it answers, but did not call the tool and said nothing".to_owned(),
+        false => format!("it answers, but did not call the tool; it said: {said}"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
+        .unwrap_or_default()
+}
+
+/// Says a line beside the answer. In JSON too: what is chosen here must be no surprise.
+fn say(line: &str) {
+    use std::io::Write as _;
+    // With standard error gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{}", crate::redaction::shared().text(line));
+}

@@ -1,0 +1,129 @@
+//! Caches of tools that build: where they are, and that they are there.
+//!
+//! A directory that is not there cannot be allowed, and a tool cannot make it in a user's directory
+//! that it may not write to. So what a tool would make on its first day is made for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mainstay_store::fsatomic;
+
+/// The caches of a tool below the user's directory. Nothing in them is started by a shell, a login or
+/// another project without being checked or built first.
+struct Caches {
+    /// Programs whose presence says that the tool is used.
+    programs: &'static [&'static str],
+    /// Files in a workspace that say so.
+    files: &'static [&'static str],
+    /// Directories below the user's.
+    directories: &'static [&'static str],
+}
+
+const CACHES: &[Caches] = &[
+    Caches { programs: &["sh"], files: &[], directories: &[".cache"] },
+    Caches { programs: &["npm"], files: &["package.json"], directories: &[".npm"] },
+    Caches { programs: &["go"], files: &[], directories: &["go/pkg"] },
+    Caches { programs: &["mvn"], files: &["mvnw"], directories: &[".m2/repository"] },
+    Caches {
+        programs: &["gradle"],
+        files: &["gradlew"],
+        directories: &[
+            ".gradle/caches",
+            ".gradle/wrapper",
+            ".gradle/daemon",
+            ".gradle/native",
+            ".gradle/notifications",
+            ".gradle/workers",
+            ".gradle/.tmp",
+        ],
+    },
+];
+
+/// More of them, which are used where they are.
+const FOUND: &[&str] = &[
+    ".yarn/berry",
+    ".local/share/pnpm/store",
+    ".bun/install/cache",
+    ".nuget/packages",
+    ".ivy2/cache",
+    ".cabal/packages",
+    ".pub-cache/hosted",
+    ".composer/cache",
+    ".ccache",
+    ".bundle/cache",
+];
+
+/// What cargo writes in its home. Not `bin`, `env` and `config.toml`, which shells and other projects
+/// go by.
+const CARGO_DIRECTORIES: &[&str] = &["registry", "git"];
+const CARGO_FILES: &[&str] = &[".package-cache", ".package-cache-mutate"];
+/// A database that cargo does without where it cannot make it.
+const CARGO_FOUND: &[&str] = &[".global-cache"];
+
+/// Where a user's caches are, whether they are there or not.
+pub(super) fn all(home: Option<&Path>, cargo: Option<&Path>) -> Vec<PathBuf> {
+    let below = CACHES.iter().flat_map(|tool| tool.directories).chain(FOUND);
+    let caches = home.into_iter().flat_map(|home| below.clone().map(|cache| home.join(cache)));
+    let own = CARGO_DIRECTORIES.iter().chain(CARGO_FILES).chain(CARGO_FOUND);
+    let cargo = cargo.into_iter().flat_map(|cargo| own.clone().map(|name| cargo.join(name)));
+    caches.chain(cargo).collect()
+}
+
+/// Makes the caches of tools that are used in this workspace. Where one cannot be made, its tool says
+/// so when it is run.
+pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Option<&Path>) {
+    let has = |program: &str| path.split(':').any(|place| Path::new(place).join(program).exists());
+    if let Some(home) = home.filter(|home| home.is_dir()) {
+        for tool in CACHES {
+            let wanted = tool.directories.iter().map(|cache| home.join(cache));
+            let missing: Vec<PathBuf> = wanted.filter(|cache| !cache.exists()).collect();
+            if !missing.is_empty()
+                && (tool.programs.iter().any(|program| has(program))
+                    || tool.files.iter().any(|file| workspace.join(file).exists()))
+            {
+                missing.iter().for_each(|cache| drop(fs::create_dir_all(cache)));
+            }
+        }
+    }
+    if let Some(cargo) = cargo.filter(|cargo| cargo.parent().is_some_and(Path::is_dir))
+        && CARGO_DIRECTORIES.iter().chain(CARGO_FILES).any(|name| !cargo.join(name).exists())
+        && (has("cargo") || workspace.join("Cargo.toml").exists())
+    {
+        for name in CARGO_DIRECTORIES {
+            let _ = fs::create_dir_all(cargo.join(name));
+        }
+        for name in CARGO_FILES {
+            let _ = fsatomic::create_new(&cargo.join(name), 0o644);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests stand outside the product's seams")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caches_of_tools_that_are_used_are_made_and_no_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["home", "work", "bin"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        fs::write(at("bin/npm"), "").unwrap();
+        fs::write(at("work/Cargo.toml"), "").unwrap();
+        let (home, cargo) = (at("home"), at("home/.cargo"));
+        let path = at("bin").display().to_string();
+        for _ in 0..2 {
+            make(&path, &at("work"), Some(&home), Some(&cargo));
+        }
+        let mut made: Vec<String> = fs::read_dir(&home)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        made.sort();
+        assert_eq!(made, [".cargo", ".npm"]);
+        assert!(cargo.join("registry").is_dir() && cargo.join(".package-cache").is_file());
+        assert!(!cargo.join("bin").exists());
+    }
+}

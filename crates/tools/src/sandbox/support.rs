@@ -1,0 +1,102 @@
+//! What this kernel can do for a sandbox, in words for people.
+
+use std::sync::OnceLock;
+
+use super::landlock::Abi;
+use super::network;
+
+/// What this kernel can do for a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// The version of landlock; 0 where there is none.
+    pub landlock: i32,
+    /// How the network can be closed to commands.
+    pub network: NetworkWay,
+}
+
+/// How the network can be closed to commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkWay {
+    /// They get one of their own.
+    Namespace,
+    /// They make no connections by TCP.
+    Tcp,
+    /// Not at all.
+    Open,
+}
+
+impl Support {
+    /// The version of landlock that the kernel has; 0 where it has none.
+    pub fn landlock_version() -> i32 {
+        Abi::of_kernel().0
+    }
+
+    /// Tries it out, once a process.
+    pub fn of_kernel() -> &'static Self {
+        static SUPPORT: OnceLock<Support> = OnceLock::new();
+        SUPPORT.get_or_init(|| {
+            let abi = Abi::of_kernel();
+            // On a thread that ends: this one keeps its network.
+            let separate = std::thread::spawn(|| network::separate().is_some()).join();
+            Self { landlock: abi.0, network: NetworkWay::of(abi, separate.unwrap_or(false)) }
+        })
+    }
+
+    /// What is missing altogether, as the first half of a sentence.
+    pub fn missing(&self) -> Option<String> {
+        (self.landlock == 0).then(|| "this kernel has no landlock".to_owned())
+    }
+
+    /// What a sandbox does not hold on this kernel though it should, a sentence each.
+    pub fn losses(&self) -> Vec<&'static str> {
+        let since = [
+            (2, "files are copied where they would be moved to another directory"),
+            (3, "files outside can be emptied, though not written"),
+            (5, "devices that can be read can be controlled"),
+            (6, "commands can signal other processes of the user and reach their abstract sockets"),
+        ];
+        let mut losses: Vec<&str> = (since.iter())
+            .filter(|(version, _)| self.landlock < *version)
+            .map(|(_, loss)| *loss)
+            .collect();
+        match self.network {
+            NetworkWay::Namespace => {}
+            NetworkWay::Tcp => losses.push(
+                "where the network is denied, only TCP is closed to commands: the kernel gives no \
+                 network namespace",
+            ),
+            NetworkWay::Open => losses.push(
+                "the network cannot be closed to commands: the kernel gives no network namespace",
+            ),
+        }
+        losses
+    }
+}
+
+impl NetworkWay {
+    fn of(abi: Abi, separate: bool) -> Self {
+        match (abi.0, separate) {
+            (0, _) => Self::Open,
+            (_, true) => Self::Namespace,
+            (4.., false) => Self::Tcp,
+            (_, false) => Self::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_of_landlock_loses_less_than_the_one_before() {
+        let losses = |landlock, network| Support { landlock, network }.losses().len();
+        let counts: Vec<usize> =
+            (1..=7).map(|version| losses(version, NetworkWay::Namespace)).collect();
+        assert_eq!(counts, [4, 3, 2, 2, 1, 0, 0]);
+        assert_eq!(losses(7, NetworkWay::Tcp), 1);
+        assert_eq!(NetworkWay::of(Abi(3), false), NetworkWay::Open);
+        assert_eq!(NetworkWay::of(Abi(4), false), NetworkWay::Tcp);
+        assert_eq!(NetworkWay::of(Abi(0), true), NetworkWay::Open);
+    }
+}

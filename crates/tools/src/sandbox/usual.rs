@@ -1,0 +1,274 @@
+//! What a sandbox usually is: where honest work writes, and where secrets are.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::landlock::Abi;
+use super::{Network, Sandbox, caches};
+
+/// Where everybody writes.
+const PLACES: &[&str] = &[
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/dev/mqueue",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Where programs keep what opens doors, below the user's directory.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/hub",
+    ".aws",
+    ".azure",
+    ".boto",
+    ".config/gcloud",
+    ".config/doctl",
+    ".config/hcloud",
+    ".oci",
+    ".kube",
+    ".docker/config.json",
+    ".config/containers/auth.json",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings-security.xml",
+    ".config/op",
+    ".config/sops",
+    ".config/rclone",
+    ".password-store",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/Signal",
+    ".bitcoin",
+    ".ethereum",
+    ".electrum",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".psql_history",
+    ".mysql_history",
+    ".node_repl_history",
+];
+
+/// What of `.ssh` is no secret, and needed to reach anybody.
+const SSH_SHOWN: &[&str] =
+    &["config", "config.d", "known_hosts", "known_hosts2", "allowed_signers"];
+
+/// Whether there is a sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Where the kernel can; elsewhere it is said that there is none.
+    #[default]
+    On,
+    /// Nothing runs where the kernel cannot.
+    Require,
+    /// Never.
+    Off,
+}
+
+/// What a user says about the sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Whether there is one.
+    pub mode: Mode,
+    /// What may be written besides the usual; `~/` stands for the user's directory.
+    pub write: Vec<String>,
+    /// What is hidden besides the usual.
+    pub hide: Vec<String>,
+    /// What is not hidden though it usually is.
+    pub show: Vec<String>,
+    /// Whether commands reach the network.
+    pub network: Network,
+}
+
+impl Wishes {
+    /// Makes the caches of the tools that are used in a workspace, which they could not make inside.
+    pub fn make_caches(&self, workspace: &Path, environment: &[(OsString, OsString)]) {
+        if self.mode == Mode::Off || Abi::of_kernel().0 == 0 {
+            return;
+        }
+        let user = User { environment };
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.and_then(|(_, path)| path.to_str()).unwrap_or_default();
+        caches::make(path, workspace, user.home().as_deref(), user.cargo().as_deref());
+    }
+
+    /// The sandbox for a workspace. `own` is what belongs to Mainstay, which is always hidden.
+    pub fn sandbox(
+        &self,
+        workspace: &Path,
+        environment: &[(OsString, OsString)],
+        own: &[PathBuf],
+    ) -> Option<Sandbox> {
+        self.sandbox_with(PLACES, workspace, environment, own)
+    }
+
+    /// The same, where everybody writes to other places.
+    pub(super) fn sandbox_with(
+        &self,
+        places: &[&str],
+        workspace: &Path,
+        environment: &[(OsString, OsString)],
+        own: &[PathBuf],
+    ) -> Option<Sandbox> {
+        if self.mode == Mode::Off {
+            return None;
+        }
+        let user = User { environment };
+        let show: Vec<PathBuf> = self.show.iter().filter_map(|path| user.path(path)).collect();
+        let mut hide: Vec<PathBuf> = own.to_vec();
+        hide.extend(user.secrets().filter(|secret| !show.contains(secret)));
+        hide.extend(self.hide.iter().filter_map(|path| user.path(path)));
+        let mut shown = user.shown();
+        // Nothing of Mainstay's own is shown.
+        shown
+            .extend(show.into_iter().filter(|shown| !own.iter().any(|own| shown.starts_with(own))));
+        let mut write = vec![workspace.to_owned()];
+        write.extend(repository(workspace));
+        write.extend(places.iter().map(PathBuf::from));
+        write.extend(user.caches());
+        write.extend(self.write.iter().filter_map(|path| user.path(path)));
+        Some(Sandbox {
+            write: writable(write),
+            hide: hide.into_iter().filter_map(|path| real(&path)).collect(),
+            show: shown.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect(),
+            network: self.network,
+            required: self.mode == Mode::Require,
+        })
+    }
+}
+
+/// The user whose environment this is.
+struct User<'a> {
+    environment: &'a [(OsString, OsString)],
+}
+
+impl User<'_> {
+    fn variable(&self, name: &str) -> Option<PathBuf> {
+        let found = self.environment.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        // One whose directory is `/` has none of its own.
+        self.variable("HOME").filter(|home| home.parent().is_some())
+    }
+
+    /// A path as a user writes it.
+    fn path(&self, text: &str) -> Option<PathBuf> {
+        let path = match text.strip_prefix("~/") {
+            Some(below) => self.home()?.join(below),
+            None if text == "~" => self.home()?,
+            None => PathBuf::from(text),
+        };
+        path.is_absolute().then_some(path)
+    }
+
+    fn cargo(&self) -> Option<PathBuf> {
+        self.variable("CARGO_HOME").or_else(|| Some(self.home()?.join(".cargo")))
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = PathBuf> {
+        let cargo = self.cargo().into_iter();
+        let cargo =
+            cargo.flat_map(|cargo| [cargo.join("credentials"), cargo.join("credentials.toml")]);
+        let home = self.home().into_iter();
+        home.flat_map(|home| SECRETS.iter().map(move |secret| home.join(secret))).chain(cargo)
+    }
+
+    /// What is read though it is in a directory with secrets.
+    fn shown(&self) -> Vec<PathBuf> {
+        let Some(ssh) = self.home().map(|home| home.join(".ssh")) else { return Vec::new() };
+        let mut shown: Vec<PathBuf> = SSH_SHOWN.iter().map(|name| ssh.join(name)).collect();
+        let entries = fs::read_dir(&ssh).into_iter().flatten().flatten().map(|entry| entry.path());
+        shown.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "pub")));
+        shown
+    }
+
+    fn caches(&self) -> Vec<PathBuf> {
+        let mut caches = caches::all(self.home().as_deref(), self.cargo().as_deref());
+        for name in ["TMPDIR", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "CARGO_TARGET_DIR"] {
+            caches.extend(self.variable(name));
+        }
+        caches.extend(self.variable("GOPATH").map(|go| go.join("pkg")));
+        caches
+    }
+}
+
+/// What git writes outside of a workspace that is in a repository without being its root.
+fn repository(workspace: &Path) -> Vec<PathBuf> {
+    let Ok(workspace) = fs::canonicalize(workspace) else { return Vec::new() };
+    let Some(git) = workspace.ancestors().map(|at| at.join(".git")).find(|git| git.exists()) else {
+        return Vec::new();
+    };
+    if git.is_dir() {
+        return vec![git];
+    }
+    worktree(&git).unwrap_or_default()
+}
+
+/// The repository of a worktree whose `.git` is a file. The file may be written by anybody in the
+/// workspace; so the repository has to say that the worktree is its own.
+fn worktree(git: &Path) -> Option<Vec<PathBuf>> {
+    let text = |path: &Path| Some(fs::read_to_string(path).ok()?.trim_end().to_owned());
+    let own = git.parent()?.join(text(git)?.strip_prefix("gitdir: ")?);
+    let own = fs::canonicalize(own).ok()?;
+    let said = fs::canonicalize(own.join(text(&own.join("gitdir"))?)).ok()?;
+    let common = fs::canonicalize(own.join(text(&own.join("commondir"))?)).ok()?;
+    let agreed = said == fs::canonicalize(git).ok()? && own.parent()? == common.join("worktrees");
+    agreed.then(|| vec![common])
+}
+
+/// The real paths. What is named below a place that may be written anyway is left out: a command can
+/// put a link there, to widen the next sandbox.
+fn writable(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut named: Vec<PathBuf> = Vec::new();
+    let mut real: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let Ok(found) = fs::canonicalize(&path) else { continue };
+        if !named.iter().chain(&real).any(|place| path.starts_with(place)) {
+            named.push(path);
+            real.push(found);
+        }
+    }
+    real
+}
+
+/// The real path, also of what is not there yet. A link that leads nowhere is hidden itself.
+fn real(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    if let Ok(real) = fs::canonicalize(&path) {
+        return Some(real);
+    }
+    Some(real(path.parent()?)?.join(path.file_name()?))
+}
