@@ -89,7 +89,9 @@ proptest! {
         let workspace = table::workspace();
         let alone = at(&line, workspace.path());
         let mut wrappings = handed_over(&line);
-        if alone.unclear.is_none() && !alone.only_bash {
+        // In a test, one shell sees a here-document that takes in the wrapping where the other sees none.
+        let swallows = line.contains("<<") && line.contains("[[");
+        if alone.unclear.is_none() && !alone.only_bash && !swallows {
             wrappings.extend(enclosed(&line));
         }
         for wrapped in wrappings {
