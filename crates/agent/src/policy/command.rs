@@ -166,6 +166,8 @@ pub struct Judged {
     /// Why the line could not be read, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<&'static str>,
+    /// Whether `bash` would run the line, and a plainer `sh` refuse a part of it.
+    pub only_bash: bool,
 }
 
 impl Judged {
@@ -211,8 +213,10 @@ pub fn judge(line: &str, workspace: &Path) -> Judged {
     let (mut stages, unclear) = walk::walk(line, workspace, Dialect::Bash);
     // `sh` is not `bash` everywhere. Where the two differ, the line is judged as each reads it.
     let differs = ["$'", "$\"", "&>", "[[", "((", "{"].iter().any(|sign| line.contains(sign));
+    let mut only_bash = false;
     if differs {
-        let (others, _) = walk::walk(line, workspace, Dialect::Posix);
+        let (others, refused) = walk::walk(line, workspace, Dialect::Posix);
+        only_bash = refused.is_some() && unclear.is_none();
         for other in others {
             if !stages.contains(&other) && other.classes != Classes::READ {
                 stages.push(other);
@@ -222,7 +226,7 @@ pub fn judge(line: &str, workspace: &Path) -> Judged {
     if stages.is_empty() {
         stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
     }
-    Judged { stages, unclear }
+    Judged { stages, unclear, only_bash }
 }
 
 /// Whether a character shows nothing, or changes how others are shown.
@@ -251,7 +255,7 @@ fn feared(text: &str) -> Classes {
 fn unclear(line: &str, why: &'static str) -> Judged {
     let text = line.chars().take(300).collect();
     let stage = Stage { text, classes: feared(line), prefix: None };
-    Judged { stages: vec![stage], unclear: Some(why) }
+    Judged { stages: vec![stage], unclear: Some(why), only_bash: false }
 }
 
 #[cfg(test)]

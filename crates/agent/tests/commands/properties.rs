@@ -89,7 +89,9 @@ proptest! {
         let workspace = table::workspace();
         let alone = at(&line, workspace.path());
         let mut wrappings = handed_over(&line);
-        if alone.unclear.is_none() {
+        // In a test, one shell sees a here-document that takes in the wrapping where the other sees none.
+        let swallows = line.contains("<<") && line.contains("[[");
+        if alone.unclear.is_none() && !alone.only_bash && !swallows {
             wrappings.extend(enclosed(&line));
         }
         for wrapped in wrappings {
@@ -106,7 +108,7 @@ proptest! {
     ) {
         let workspace = table::workspace();
         let alone = at(&line, workspace.path());
-        if alone.unclear.is_some() || line.trim().is_empty() || is_open(&line) {
+        if alone.unclear.is_some() || alone.only_bash || line.trim().is_empty() || is_open(&line) {
             return Ok(());
         }
         let both = at(&format!("{line}{joint}{more}"), workspace.path());

@@ -17,6 +17,11 @@ pub(super) enum Dialect {
 /// Why a line cannot be read.
 pub(super) type Unreadable = &'static str;
 
+/// It takes more work than a line is given.
+pub(super) const TOO_LONG: Unreadable = "it takes too long to read";
+/// It takes more of the stack than a line is given.
+pub(super) const TOO_DEEP: Unreadable = "it is nested too deep";
+
 pub(super) type Parsed<T> = Result<T, Unreadable>;
 
 /// How deep commands, quotes and substitutions may nest.
@@ -87,7 +92,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn bump(&mut self) -> Parsed<Option<char>> {
         let Some(fuel) = self.shared.fuel.checked_sub(1) else {
-            return Err("it takes too long to read");
+            return Err(TOO_LONG);
         };
         self.shared.fuel = fuel;
         let next = self.peek();
@@ -105,7 +110,7 @@ impl<'a> Parser<'a> {
     /// One level deeper, while `inner` runs.
     pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH {
-            return Err("it is nested too deep");
+            return Err(TOO_DEEP);
         }
         self.depth += 1;
         let result = inner(self);

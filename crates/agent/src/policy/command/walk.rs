@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::parse::{Dialect, Parser, Shared, Unreadable};
+use super::parse::{Dialect, Parser, Shared, TOO_DEEP, TOO_LONG, Unreadable};
 use super::syntax::{
     Command, Compound, Joint, Kind, List, Part, Redirect, Script, Simple, Way, Word,
 };
@@ -167,8 +167,16 @@ impl<'a> Walk<'a> {
         let parser = Parser::new(text, self.dialect, self.depth, &mut self.shared);
         let (script, error) = parser.all();
         self.script(&script);
-        if let Some(error) = error {
-            self.feared(text, error);
+        match error {
+            // What is no sentence for this shell it does not run; where it is none for the other
+            // shell either, that is feared there.
+            Some(error)
+                if self.dialect == Dialect::Posix && ![TOO_LONG, TOO_DEEP].contains(&error) =>
+            {
+                self.unclear.get_or_insert(error);
+            }
+            Some(error) => self.feared(text, error),
+            None => {}
         }
     }
 
@@ -188,7 +196,7 @@ impl<'a> Walk<'a> {
             },
         };
         if self.depth >= NESTED {
-            return self.feared(&text, "it is nested too deep");
+            return self.feared(&text, TOO_DEEP);
         }
         self.depth += 1;
         self.text(&text);
