@@ -53,6 +53,15 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         redactor: redaction::shared().clone(),
         ..Settings::default()
     };
+    match file.delegate.at_once {
+        None => {}
+        Some(0) => {
+            return Err(config
+                .wrong("delegate.at_once is 0")
+                .hint("Write how many helpers may work side by side, 1 or more."));
+        }
+        Some(most) => settings.children = most,
+    }
     if let Some(said) = &file.policy.request_time {
         settings.approval = time(config, "policy.request_time", said)?;
     }

@@ -27,6 +27,7 @@ pub(super) struct File {
     pub(super) limits: Limits,
     pub(super) shell: Shell,
     pub(super) sandbox: Sandbox,
+    pub(super) delegate: Delegate,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
     /// Their shape is the engine's to know.
@@ -125,6 +126,13 @@ pub(super) struct Sandbox {
     pub(super) network: Option<bool>,
 }
 
+/// Child sessions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delegate {
+    pub(super) at_once: Option<usize>,
+}
+
 /// What is fetched from the web.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -206,6 +214,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "limits",
             "shell",
             "sandbox",
+            "delegate",
             "fetch",
             "search",
             "hooks",
@@ -241,6 +250,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
+    ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];

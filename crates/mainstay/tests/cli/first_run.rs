@@ -40,7 +40,9 @@ fn studio() -> ModelServer {
 /// The binary with servers at these places in place of the usual ports.
 fn command(home: &Home, servers: &str, words: &[&str]) -> Command {
     let mut command = home.command(words.iter().copied());
-    command.env("MAINSTAY_LOCAL_SERVERS", servers);
+    // Not beside the home, which the sandbox hides.
+    std::fs::create_dir_all(home.path("work")).unwrap();
+    command.current_dir(home.path("work")).env("MAINSTAY_LOCAL_SERVERS", servers);
     command
 }
 

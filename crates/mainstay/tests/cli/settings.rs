@@ -161,7 +161,7 @@ fn a_key_is_kept_used_and_never_shown() {
     let kept = fed(&home, "config key set mine", "sk-kept-123\n");
     check("key_set", &kept);
     check("key_list", &home.run("config key list"));
-    home.run("run hi").well();
+    run_in_work(&home, &["run", "hi"]).well();
     assert_eq!(server.asked()[0].header("authorization"), Some("Bearer sk-kept-123"));
 
     let path = home.path("home/keys.toml");
@@ -247,6 +247,12 @@ fn a_doctor_says_whether_there_is_a_key() {
     assert_eq!(home.run("doctor").code, Some(1));
 }
 
+/// Runs the program in a directory that does not hold the home: the sandbox has nothing to warn of.
+fn run_in_work(home: &Home, words: &[&str]) -> Ran {
+    std::fs::create_dir_all(home.path("work")).unwrap();
+    home.ran(home.command(words.iter().copied()).current_dir(home.path("work")))
+}
+
 /// The bytes of the first request, its prompt and tools included.
 fn first_request(window: Option<u64>, instructions: &str) -> Asked {
     let server = ModelServer::always(Reply::text("done"));
@@ -257,8 +263,8 @@ fn first_request(window: Option<u64>, instructions: &str) -> Asked {
         text.push_str(&format!("[models.\"mine/m\"]\nwindow = {window}\n"));
     }
     write(&home, "home/config.toml", &text);
-    write(&home, "AGENTS.md", instructions);
-    home.run("run hi").well();
+    write(&home, "work/AGENTS.md", instructions);
+    run_in_work(&home, &["run", "hi"]).well();
     server.asked().remove(0)
 }
 
