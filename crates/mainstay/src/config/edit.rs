@@ -226,12 +226,21 @@ fn group(name: &Name) -> &str {
 /// Puts a value at its place; tables on the way are made.
 fn put(document: &mut DocumentMut, name: &Name, value: &toml_edit::Value) -> Result<(), Error> {
     let Some((last, above)) = name.0.split_last() else { return Ok(()) };
+    // A new group goes to the end, behind the comments there: they are about the group above them.
+    let mut comments = String::new();
+    if above.first().is_some_and(|first| !document.contains_key(first)) {
+        comments = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+    }
     let mut table = document.as_table_mut() as &mut dyn toml_edit::TableLike;
     for (depth, part) in above.iter().enumerate() {
         let below = table.entry(part).or_insert_with(|| {
             let mut new = toml_edit::Table::new();
             // `[models."a/b"]` needs no `[models]` above it.
             new.set_implicit(depth + 1 < above.len());
+            if depth + 1 == above.len() && !comments.is_empty() {
+                new.decor_mut().set_prefix(format!("{comments}\n"));
+            }
             Item::Table(new)
         });
         table = below.as_table_like_mut().ok_or_else(|| {
@@ -316,6 +325,21 @@ mod tests {
         assert!(after.contains("[budget] # money\n"), "{after}");
         assert!(after.contains("[models.\"a/y\"]\nwindow = 8192\n"), "{after}");
         assert!(after.find("model =").unwrap() < after.find("[providers.a]").unwrap(), "{after}");
+    }
+
+    #[test]
+    fn a_new_group_comes_behind_the_comments_at_the_end() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("config.toml");
+        try_set(&path, "providers.local.base_url", "http://127.0.0.1:1").unwrap();
+        try_set(&path, "models.local/x.window", "8192").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (template, new) = text.split_at(TEMPLATE.len());
+        assert_eq!(template, TEMPLATE);
+        assert_eq!(
+            new,
+            "\n[providers.local]\nbase_url = \"http://127.0.0.1:1\"\n\n[models.\"local/x\"]\nwindow = 8192\n"
+        );
     }
 
     #[test]
