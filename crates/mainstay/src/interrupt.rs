@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
@@ -28,7 +29,8 @@ pub(crate) fn watch(target: Option<&Path>, before_end: impl FnOnce() + Send + 's
                 let _ = fs::remove_file(path);
             }
         }
-        eprintln!("interrupted");
+        // The terminal may be gone.
+        let _ = writeln!(io::stderr(), "interrupted");
         std::process::exit(Exit::Interrupted.code().into());
     };
     // Without the thread the signals would be blocked for nothing.

@@ -1,6 +1,6 @@
 //! The loop of the chat: keys, events of the turn and questions come in, pictures go out.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -43,6 +43,8 @@ pub(crate) struct Talk<'a> {
     questions: Questions,
     /// Whether the chat ends when the turn has.
     pub(super) leaving: bool,
+    /// Whether the terminal is gone: nothing is drawn and no key is heard any more.
+    gone: bool,
     began: Instant,
     drawn: Option<Instant>,
     dirty: bool,
@@ -98,6 +100,7 @@ impl<'a> Talk<'a> {
             turn: None,
             questions: Questions::default(),
             leaving: false,
+            gone: false,
             began: Instant::now(),
             drawn: None,
             dirty: true,
@@ -108,20 +111,22 @@ impl<'a> Talk<'a> {
         if talk.place.session.is_some() {
             talk.take_up()?;
         }
-        talk.run(&mut sources).await?;
+        talk.run(&mut sources).await;
         talk.leave().await
     }
 
-    async fn run(&mut self, sources: &mut Sources) -> Result<(), Error> {
+    async fn run(&mut self, sources: &mut Sources) {
         loop {
             if self.leaving && self.turn.is_none() {
-                return Ok(());
+                return;
             }
-            self.draw().map_err(|error| unwritable(&error))?;
+            if !self.gone && self.draw().is_err() {
+                self.hung_up();
+            }
             match self.next(sources).await {
                 Happened::Input(Some(Ok(input))) => self.input(input).await,
-                // With the terminal gone there is nobody left to talk to.
-                Happened::Input(_) | Happened::Terminated => self.stop_and_leave(),
+                Happened::Input(_) => self.hung_up(),
+                Happened::Terminated => self.stop_and_leave(),
                 Happened::Interrupted => {
                     let key = crossterm::event::KeyCode::Char('c');
                     let control = crossterm::event::KeyModifiers::CONTROL;
@@ -150,6 +155,7 @@ impl<'a> Talk<'a> {
     async fn next(&mut self, sources: &mut Sources) -> Happened {
         let now = Instant::now();
         let wait = match self.drawn {
+            _ if self.gone => now + REST,
             _ if self.dirty => self.drawn.map_or(now, |drawn| drawn + FRAME),
             _ if self.screen.is_moving() => now + MOVE,
             _ if self.screen.status.processes > 0 => now + LOOK,
@@ -164,7 +170,7 @@ impl<'a> Talk<'a> {
             () = heard(&mut sources.terminate) => Happened::Terminated,
             () = heard(&mut sources.hang_up) => Happened::Terminated,
             () = heard(&mut sources.interrupt) => Happened::Interrupted,
-            input = sources.input.next() => Happened::Input(input),
+            input = sources.input.next(), if !self.gone => Happened::Input(input),
             event = async { told?.recv().await }, if told.is_some() => match event {
                 Some(event) => Happened::Told(event),
                 // The turn is over; how, its task says.
@@ -214,12 +220,19 @@ impl<'a> Talk<'a> {
         self.leaving = true;
     }
 
+    /// With the terminal gone there is nobody left to talk to. The turn is stopped like by a key, so
+    /// that what it runs does not go on for nobody.
+    fn hung_up(&mut self) {
+        self.gone = true;
+        self.stop_and_leave();
+    }
+
     /// Leaves without waiting: what was recorded is, and the keeper ends what runs.
     fn abandon(&mut self) -> ! {
         let _ = terminal::write(&self.painter.clear());
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
-            eprintln!("left in the middle of a turn; go on: {way_back}");
+            let _ = writeln!(io::stderr(), "left in the middle of a turn; go on: {way_back}");
         }
         std::process::exit(Exit::Interrupted.code().into());
     }
@@ -233,7 +246,8 @@ impl<'a> Talk<'a> {
         let _ = terminal::write(&self.painter.clear());
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
-            eprintln!("go on: {way_back}");
+            // The terminal may be gone.
+            let _ = writeln!(io::stderr(), "go on: {way_back}");
         }
         if let Some(work) = self.work.take() {
             work.leave().await?;
@@ -312,9 +326,4 @@ async fn heard(signal: &mut Option<Signal>) {
         }
         None => std::future::pending().await,
     }
-}
-
-fn unwritable(error: &io::Error) -> Error {
-    Error::failed(format!("the terminal cannot be written to: {error}"))
-        .hint("What was done is recorded: see `mainstay sessions list`.")
 }

@@ -8,6 +8,7 @@ mod script;
 mod stage;
 mod verdict;
 
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -55,7 +56,8 @@ pub(crate) fn run(_: &DemoArgs, context: &Context) -> Result<Exit, Error> {
     // From here on a signal changes nothing: what is left to do takes a moment.
     let Some(played) = played else {
         drop(scene);
-        eprintln!("interrupted");
+        // The terminal may be gone.
+        let _ = writeln!(io::stderr(), "interrupted");
         return Ok(Exit::Interrupted);
     };
     let seen = played.unwrap_or_else(|_| {

@@ -161,6 +161,22 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_stops_the_turn_and_nothing_keeps_running() {
+    let world = World::new(|_: &Asked| {
+        Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" }))
+    });
+    let mut terminal = Terminal::start(&world, SIZE, &["chat", "--yes"]);
+    terminal.sees("local/qwen");
+    terminal.send("wait for ever");
+    wait_for("the command", PATIENCE, || world.workspace().join("ready").exists());
+    assert_eq!(terminal.close().code(), Some(0));
+    let log = session(&world)["log"].clone();
+    let end = log.as_array().unwrap().last().unwrap();
+    assert_eq!(end["body"]["end"]["outcome"], "cancelled", "{log}");
+    world.nothing_runs();
+}
+
+#[test]
 fn slow_a_question_of_the_policy_is_asked_here() {
     let world = World::new(|asked: &Asked| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "one", "content": "" })),

@@ -5,20 +5,28 @@ use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mainstay_testkit::process::{Signal, wait_for, wait_with_deadline};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the reader looks whether the terminal is to be closed.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// The program in a terminal.
 pub(crate) struct Terminal {
     child: Child,
-    keyboard: File,
+    /// The other end, until the terminal is closed.
+    keyboard: Option<File>,
+    reader: Option<JoinHandle<()>>,
+    closed: Arc<AtomicBool>,
     /// Kept open, so that what the program left of the modes can be seen.
     line: OwnedFd,
     before: Termios,
@@ -44,7 +52,8 @@ impl Terminal {
         variables: &[(&str, &str)],
     ) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -66,20 +75,28 @@ impl Terminal {
         let seen = Arc::new(Mutex::new(Seen { screen, bytes: Vec::new() }));
         let mut output = File::from(master.try_clone().unwrap());
         let shown = seen.clone();
-        std::thread::spawn(move || {
+        let closed = Arc::new(AtomicBool::new(false));
+        let over = closed.clone();
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 8192];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
+            while !over.load(Ordering::SeqCst) {
+                let mut waits = [PollFd::new(&output, PollFlags::IN)];
+                if poll(&mut waits, Some(&LOOK)) == Ok(0) {
+                    continue;
+                }
+                let Ok(count @ 1..) = output.read(&mut bytes) else { return };
                 let mut seen = shown.lock().unwrap();
                 seen.screen.process(&bytes[..count]);
                 seen.bytes.extend_from_slice(&bytes[..count]);
             }
         });
-        Self { child, keyboard: File::from(master), line: line.into(), before, seen }
+        let (keyboard, reader) = (Some(File::from(master)), Some(reader));
+        Self { child, keyboard, reader, closed, line: line.into(), before, seen }
     }
 
     /// Types.
     pub(crate) fn keys(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
     /// Types a message and sends it.
@@ -132,13 +149,22 @@ impl Terminal {
         let size = |number| NonZeroU16::new(number).unwrap();
         self.seen.lock().unwrap().screen.screen_mut().set_size(size(rows), size(columns));
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&self.keyboard, size).unwrap();
+        tcsetwinsize(self.keyboard.as_ref().unwrap(), size).unwrap();
     }
 
     /// Kills the program.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Closes the terminal, like a window that is closed, and waits for the program to end.
+    pub(crate) fn close(mut self) -> ExitStatus {
+        self.closed.store(true, Ordering::SeqCst);
+        self.reader.take().unwrap().join().unwrap();
+        self.keyboard = None;
+        let ended = wait_with_deadline(&mut self.child, PATIENCE);
+        ended.unwrap_or_else(|| panic!("it goes on without a terminal:\n{}", self.screen()))
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -158,5 +184,13 @@ impl Terminal {
         wait_for("the last words", PATIENCE, || self.written().contains("\x1b[?2004l"));
         assert!(!self.seen.lock().unwrap().screen.screen().hide_cursor(), "the cursor is hidden");
         (status, self.screen())
+    }
+}
+
+impl Drop for Terminal {
+    /// A test that fails leaves no program behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
