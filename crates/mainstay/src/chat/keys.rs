@@ -110,7 +110,12 @@ impl Screen {
                 self.stop();
                 Some(Act::Stop)
             }
-            Phase::Stopping { .. } => Some(Act::Abandon),
+            Phase::Stopping { .. } if was_leaving => Some(Act::Abandon),
+            // It leaves when what runs has been ended: that takes a moment, and nothing is left behind.
+            Phase::Stopping { .. } => {
+                self.leaving = true;
+                Some(Act::Leave)
+            }
             Phase::Idle if !self.editor.is_empty() => {
                 // What was written can be had back.
                 let written = self.editor.take();

@@ -71,7 +71,11 @@ impl Screen {
             rows.push(Line::dim(&format!("  and {more} more")));
         }
         if let Phase::Stopping { .. } = self.phase {
-            rows.push(Line::styled("stopping … Ctrl-C again leaves at once", Style::DIM).cut());
+            let what = match self.leaving {
+                true => "leaving when it has stopped … Ctrl-C again leaves at once",
+                false => "stopping … Ctrl-C again leaves",
+            };
+            rows.push(Line::styled(what, Style::DIM).cut());
         } else if self.is_working() && !busy && self.prompt.is_none() {
             let what = if self.sending.is_some() { "sending" } else { "working" };
             rows.push(self.activity(what));

@@ -16,6 +16,7 @@ use super::keys::Act;
 use super::paint::Painter;
 use super::place::Place;
 use super::screen::Screen;
+use super::terminal::Terminal;
 use super::turning::{Back, Running};
 use super::{files, terminal};
 use crate::error::Error;
@@ -62,6 +63,10 @@ enum Happened {
     /// Somebody wants the program to stop what it does, or to end.
     Interrupted,
     Terminated,
+    /// The terminal has another size.
+    Resized,
+    /// The terminal is gone.
+    HungUp,
     Time,
 }
 
@@ -73,6 +78,8 @@ struct Sources {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hang_up: Option<Signal>,
+    resized: Option<Signal>,
+    gone: UnboundedReceiver<()>,
 }
 
 impl<'a> Talk<'a> {
@@ -84,6 +91,8 @@ impl<'a> Talk<'a> {
     ) -> Result<Exit, Error> {
         let (ask, asked) = unbounded_channel();
         let (found, files) = unbounded_channel();
+        let (closed, gone) = unbounded_channel();
+        terminal::watch(closed);
         let mut sources = Sources {
             input: EventStream::new(),
             asked,
@@ -91,6 +100,8 @@ impl<'a> Talk<'a> {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
+            resized: listen(SignalKind::window_change())?,
+            gone,
         };
         let mut talk = Self {
             place,
@@ -107,6 +118,7 @@ impl<'a> Talk<'a> {
             ask,
             found,
         };
+        talk.fit();
         talk.greet();
         if talk.place.session.is_some() {
             talk.take_up()?;
@@ -125,7 +137,8 @@ impl<'a> Talk<'a> {
             }
             match self.next(sources).await {
                 Happened::Input(Some(Ok(input))) => self.input(input).await,
-                Happened::Input(_) => self.hung_up(),
+                Happened::Input(_) | Happened::HungUp => self.hung_up(),
+                Happened::Resized => self.fit(),
                 Happened::Terminated => self.stop_and_leave(),
                 Happened::Interrupted => {
                     let key = crossterm::event::KeyCode::Char('c');
@@ -170,6 +183,8 @@ impl<'a> Talk<'a> {
             () = heard(&mut sources.terminate) => Happened::Terminated,
             () = heard(&mut sources.hang_up) => Happened::Terminated,
             () = heard(&mut sources.interrupt) => Happened::Interrupted,
+            Some(()) = sources.gone.recv() => Happened::HungUp,
+            () = heard(&mut sources.resized) => Happened::Resized,
             input = sources.input.next(), if !self.gone => Happened::Input(input),
             event = async { told?.recv().await }, if told.is_some() => match event {
                 Some(event) => Happened::Told(event),
@@ -189,13 +204,16 @@ impl<'a> Talk<'a> {
         match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key(key).await,
             Input::Paste(text) => self.screen.paste(&text),
-            Input::Resize(columns, rows) => {
-                let (columns, rows) = (usize::from(columns), usize::from(rows));
-                self.screen.resized(columns, rows);
-                self.painter.resized(columns);
-            }
+            // A new size comes as a signal: a key in the same moment would swallow this event.
             _ => {}
         }
+    }
+
+    /// Draws for the size that the terminal has now.
+    fn fit(&mut self) {
+        let (columns, rows) = Terminal::size();
+        self.screen.resized(columns, rows);
+        self.painter.resized(columns);
     }
 
     async fn key(&mut self, key: crossterm::event::KeyEvent) {

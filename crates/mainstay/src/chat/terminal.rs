@@ -4,8 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::env;
+use crate::exit::Exit;
 
 /// The terminal while it is ours.
 pub(crate) struct Terminal(());
@@ -80,6 +85,29 @@ pub(crate) fn give_back() {
         let _ = write(GIVE_BACK);
         let _ = crossterm::terminal::disable_raw_mode();
     }
+}
+
+/// How long a chat may take to leave once its terminal is gone.
+const PARTING: Duration = Duration::from_secs(10);
+
+/// Tells when the terminal is gone. Its reader does not: it goes in circles at the end of the input, so
+/// a chat that is still there after a while is ended as if it were killed, which everything survives.
+pub(crate) fn watch(gone: UnboundedSender<()>) {
+    let wait = move || {
+        let input = io::stdin();
+        // Without a wish for anything, only the end of the terminal is told.
+        let mut waits = [PollFd::new(&input, PollFlags::empty())];
+        while poll(&mut waits, None) != Ok(1) {
+            if gone.is_closed() {
+                return;
+            }
+        }
+        let _ = gone.send(());
+        thread::sleep(PARTING);
+        std::process::exit(Exit::Interrupted.code().into());
+    };
+    // Without the thread, the signal and the next picture still tell.
+    let _ = thread::Builder::new().name("terminal".to_owned()).spawn(wait);
 }
 
 /// Writes to the terminal, at once.

@@ -94,7 +94,16 @@ fn find(args: &ResumeArgs, store: &Store, owner: OwnerId) -> Result<Option<Sessi
     let now = wall_millis();
     let found = store.read(|tx| -> mainstay_journal::Result<Option<Session>> {
         if let Some(typed) = &args.id {
-            return session::find(tx, owner, typed).map(Some);
+            let mut session = session::find(tx, owner, typed)?;
+            // A helper's answer is waited for by the turn that gave it the task: that one goes on, and
+            // takes the helper along.
+            while let Some(parent) = session.begun_by
+                && let Some(parent) = session::get(tx, parent)?
+                && turn::last(tx, parent.id)?.is_some_and(|turn| turn.state != State::Ended)
+            {
+                session = parent;
+            }
+            return Ok(Some(session));
         }
         let unfinished = turn::unfinished(tx, owner)?;
         // What was interrupted comes before what waits, and what waits before what must wait.

@@ -161,6 +161,25 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
 }
 
 #[test]
+fn two_ctrl_c_in_a_row_leave_and_nothing_keeps_running() {
+    let world = World::new(|_: &Asked| {
+        Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" }))
+    });
+    let mut terminal = Terminal::start(&world, SIZE, &["chat", "--yes"]);
+    terminal.sees("local/qwen");
+    terminal.send("wait for ever");
+    wait_for("the command", PATIENCE, || world.workspace().join("ready").exists());
+    terminal.keys("\x03\x03");
+    let (status, screen) = terminal.ended();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains("go on: "), "{screen}");
+    let log = session(&world)["log"].clone();
+    let end = log.as_array().unwrap().last().unwrap();
+    assert_eq!(end["body"]["end"]["outcome"], "cancelled", "{log}");
+    world.nothing_runs();
+}
+
+#[test]
 fn a_terminal_that_is_closed_stops_the_turn_and_nothing_keeps_running() {
     let world = World::new(|_: &Asked| {
         Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" }))

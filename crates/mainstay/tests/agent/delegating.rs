@@ -164,6 +164,25 @@ fn a_child_that_waits_for_a_person_parks_its_parent_and_goes_on_with_it() {
 }
 
 #[test]
+fn what_was_decided_for_a_helper_goes_on_with_the_turn_that_waits_for_it() {
+    let world = World::new(|asked: &Asked| {
+        let helper = asked.last_user_text() == "the task";
+        match (helper, asked.results().first()) {
+            (true, None) => Reply::call_of("shell", json!({ "command": "./unknown" })),
+            (true, Some(_)) => Reply::text("the helper is done"),
+            (false, None) => Reply::call_of("delegate", json!({ "task": "the task" })),
+            (false, Some(_)) => Reply::text("all is done"),
+        }
+    });
+    world.run(&["run", "--json", "begin"]).ended_with(3);
+    let told = world.run(&["approvals", "--json"]).ended_with(0);
+    let waiting: Value = serde_json::from_str(&told.stdout).unwrap();
+    let request = waiting["requests"][0]["id"].as_str().unwrap();
+    let told = world.run(&["approve", request, "--resume"]).ended_with(0);
+    assert_eq!(told.stdout.trim(), "all is done", "{told:#?}");
+}
+
+#[test]
 fn a_child_is_charged_to_its_parent_and_cannot_outspend_it() {
     let world = World::new(|asked: &Asked| match asked.last_user_text().as_str() {
         "begin" if asked.results().is_empty() => {
