@@ -108,7 +108,19 @@ impl Screen {
             rows.extend(self.waiting(width));
         }
         let cursor = if let Some(prompt) = &self.prompt {
-            let (asked, cursor) = prompt.rows(width, self.now);
+            let (mut asked, mut cursor) = prompt.rows(width, self.now);
+            let room = most.saturating_sub(1);
+            if rows.len() + asked.len() > room {
+                rows.clear();
+            }
+            if asked.len() > room && room > 2 {
+                // How it begins and its keys stay. What is left out is said, lest somebody agrees to
+                // what cannot be seen.
+                let (head, left_out) = ((room - 1) / 2, asked.len() - room + 1);
+                let words = format!("  … {left_out} more rows (Ctrl-O shows all)");
+                asked.splice(head..head + left_out, Line::dim(&words).cut().rows(width));
+                cursor = cursor.map(|(row, column)| ((row + 1).saturating_sub(left_out), column));
+            }
             let before = rows.len();
             rows.extend(asked);
             cursor.map(|(row, column)| (before + row, column))

@@ -236,6 +236,24 @@ fn the_policy_asks() {
 }
 
 #[test]
+fn a_question_that_does_not_fit_shows_how_it_begins_and_says_what_is_left_out() {
+    let long = format!("to run `rm -rf everything; echo {}`", "padding ".repeat(300));
+    for (rows, columns) in [(24, 80), (8, 18), (5, 40)] {
+        let mut chat = Chat::new(rows, columns, Colours::Off);
+        chat.send("Clear up");
+        chat.screen.ask(request(&long, Friction::Key));
+        chat.wait(1_000);
+        let seen = chat.seen();
+        assert!(seen.contains("? shell wants"), "{rows}x{columns}:\n{seen}");
+        assert!(seen.contains(" more"), "{rows}x{columns}:\n{seen}");
+        assert!(seen.contains("always:"), "{rows}x{columns}:\n{seen}");
+        chat.type_in("r");
+        chat.type_in("no");
+        assert!(chat.seen().contains("› no"), "{rows}x{columns}:\n{}", chat.seen());
+    }
+}
+
+#[test]
 fn a_narrow_screen_without_colours() {
     let mut chat = Chat::new(24, 20, Colours::Off);
     chat.send("What is in this directory, please?");
