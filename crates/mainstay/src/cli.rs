@@ -1,6 +1,7 @@
 //! The command line: what may be typed, and which command it runs.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
@@ -108,7 +109,8 @@ pub(crate) fn run() -> Exit {
 
 /// What is done where no command is named: talk, if there is somebody to talk to.
 fn unnamed() -> Option<Command> {
-    crate::chat::can_be_drawn().then(|| Command::Chat(chat::ChatArgs::default()))
+    let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    somebody.then(|| Command::Chat(chat::ChatArgs::default()))
 }
 
 /// Says what may be typed.
