@@ -204,7 +204,8 @@ impl<'a> Talk<'a> {
         match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key(key).await,
             Input::Paste(text) => self.screen.paste(&text),
-            // A new size comes as a signal: a key in the same moment would swallow this event.
+            // A new size is heard as a signal too: a key in the same moment would swallow this event.
+            Input::Resize(..) => terminal::look_again(),
             _ => {}
         }
     }

@@ -7,6 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::env;
@@ -108,6 +109,16 @@ pub(crate) fn watch(gone: UnboundedSender<()>) {
     };
     // Without the thread, the signal and the next picture still tell.
     let _ = thread::Builder::new().name("terminal".to_owned()).spawn(wait);
+}
+
+/// Makes the reader look for keys again. When a key and a new size come in the same moment, it tells of
+/// one and forgets that the other was there; to set modes, even the same ones, wakes who waits for keys.
+pub(crate) fn look_again() {
+    let input = io::stdin();
+    if let Ok(modes) = tcgetattr(&input) {
+        // Without it the key comes with the next one.
+        let _ = tcsetattr(&input, OptionalActions::Now, &modes);
+    }
 }
 
 /// Writes to the terminal, at once.
