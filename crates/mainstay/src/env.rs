@@ -44,7 +44,7 @@ pub(crate) const MAINSTAY_PROFILE: Variable =
 /// Where model servers of this machine are looked for.
 pub(crate) const MAINSTAY_LOCAL_SERVERS: Variable = Variable {
     name: "MAINSTAY_LOCAL_SERVERS",
-    doc: "Where a first run looks for models: NAME=URL, by commas; `none` looks nowhere",
+    doc: "Where a first run looks for models: NAME=URL, by commas, or `none`",
 };
 
 /// How long a keeper waits for a new agent.

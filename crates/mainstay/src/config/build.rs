@@ -205,14 +205,17 @@ pub(super) fn key(
         return Ok(Arc::new(FromCommand { command, fetched }));
     }
     if let Some(variable) = said.variable {
-        return Ok(Arc::new(variable_key(variable, false)));
+        return Ok(Arc::new(variable_key(variable, false, None)));
     }
     if let Some(secret) = kept::read(&config.home)?.remove(name) {
         let source = format!("the key kept for {name}");
         return Ok(Arc::new(FixedKey::new(secret, source)));
     }
     Ok(match said.usual {
-        Some(variable) => Arc::new(variable_key(variable, said.optional)),
+        Some(variable) => {
+            let instead = format!("mainstay config key set {name}");
+            Arc::new(variable_key(variable, said.optional, Some(instead)))
+        }
         None => Arc::new(NoKey),
     })
 }
@@ -229,8 +232,9 @@ pub(super) struct KeyWishes<'a> {
     pub(super) optional: bool,
 }
 
-fn variable_key(name: &str, optional: bool) -> FromVariable {
-    FromVariable { name: name.to_owned(), value: env::named_by_configuration(name), optional }
+fn variable_key(name: &str, optional: bool, instead: Option<String>) -> FromVariable {
+    let value = env::named_by_configuration(name);
+    FromVariable { name: name.to_owned(), value, optional, instead }
 }
 
 fn prices(said: &shape::Model) -> Option<Prices> {

@@ -24,6 +24,8 @@ pub(super) struct FromVariable {
     pub(super) value: Option<OsString>,
     /// Whether the provider answers without one.
     pub(super) optional: bool,
+    /// The command that keeps a key in its place.
+    pub(super) instead: Option<String>,
 }
 
 impl Key for FromVariable {
@@ -34,7 +36,13 @@ impl Key for FromVariable {
                 None => Err(format!("the variable {} is not text", self.name)),
             },
             None if self.optional => Ok(None),
-            None => Err(format!("the variable {} is not set; set it to your key", self.name)),
+            None => {
+                let unset = format!("the variable {} is not set; set it to your key", self.name);
+                Err(match &self.instead {
+                    Some(command) => format!("{unset}, or keep one: `{command}`"),
+                    None => unset,
+                })
+            }
         };
         Box::pin(async { found })
     }

@@ -112,10 +112,10 @@ impl Verdict {
         stage.say("Nothing is left behind: no process, no file.")?;
         stage.gap()?;
         stage.say(
-            "Now with a model of your own. Ollama needs no key; for others set OPENAI_API_KEY or \
-             ANTHROPIC_API_KEY and name one of their models. The README tells the rest.",
+            "Now with a model of your own: the first time, Mainstay looks for one on this machine, and \
+             says how to give it a key for another.",
         )?;
-        stage.command("mainstay run --model ollama/qwen3 \"…\"")
+        stage.command("mainstay")
     }
 }
 
