@@ -408,6 +408,18 @@ fn without_colours_none_is_sent_on_a_narrow_screen_either() {
 }
 
 #[test]
+fn on_a_dumb_terminal_lines_are_answered_plainly() {
+    let world =
+        World::new(|asked: &Asked| Reply::text(format!("heard {}", asked.last_user_text())));
+    let mut terminal = Terminal::start_with(&world, SIZE, &[], &[("TERM", "dumb")]);
+    terminal.keys("hello\n");
+    terminal.sees("heard hello");
+    let written = terminal.written();
+    assert!(!written.contains('\x1b'), "{written:?}");
+    terminal.kill();
+}
+
+#[test]
 fn without_a_terminal_lines_are_answered_plainly() {
     let world =
         World::new(|asked: &Asked| Reply::text(format!("answer to {}", asked.last_user_text())));
