@@ -227,6 +227,9 @@ impl<'a> Drive<'a> {
         if self.work.agent.parts.settings.chain.is_empty() {
             return Err(Error::NoModel.into());
         }
+        if self.cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
         self.run_calls().await?;
         self.pass_on_context()?;
         if let Some(answer) = self.unended.take().filter(|answer| !answer.is_empty())

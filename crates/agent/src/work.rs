@@ -287,6 +287,7 @@ impl Work {
 
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
+        self.agent.parts.children.gone(self.id);
         processes::end_all(&mut self).await?;
         if self.snapshots.were_taken() {
             blocking(|| snapshots::sweep_if_due(&self.agent.parts.store))?;

@@ -7,6 +7,7 @@ mod approving_killed;
 mod background;
 mod cancelling;
 mod chatting;
+mod children;
 mod delegating;
 mod demo;
 mod faults;

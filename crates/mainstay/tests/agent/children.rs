@@ -1,0 +1,258 @@
+//! Child sessions met from outside: approved, resumed by hand, set aside, undone, deleted, killed.
+
+use std::time::{Duration, Instant};
+
+use mainstay_testkit::model::{Asked, Reply, Script};
+use mainstay_testkit::postgres;
+use mainstay_testkit::process::wait_for;
+use serde_json::{Value, json};
+
+use crate::world::{Told, World};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The parent gives `tasks` away; each child runs two commands that leave a line, and answers. A
+/// task that names two numbers is passed on to one more child.
+fn family(
+    tasks: usize,
+    command: impl Fn(&str, usize) -> String + Send + Sync + 'static,
+) -> impl Script {
+    move |asked: &Asked| {
+        let text = asked.last_user_text();
+        let results = asked.results();
+        let Some(name) = text.strip_prefix("task ") else {
+            return match (text.as_str(), results.len()) {
+                ("begin", 0) => (0..tasks).fold(Reply::text("Go."), |reply, number| {
+                    reply.call("delegate", json!({ "task": format!("task {number}") }))
+                }),
+                ("begin", _) => {
+                    let answers = results.iter().map(|(_, text)| {
+                        text.lines().find(|line| line.starts_with("child ")).unwrap_or("nothing")
+                    });
+                    Reply::text(answers.collect::<Vec<_>>().join(", "))
+                }
+                _ => Reply::text("Something else."),
+            };
+        };
+        match (name.strip_suffix(" deeper"), results.len()) {
+            (Some(name), 0) => {
+                Reply::call_of("delegate", json!({ "task": format!("task {name}") }))
+            }
+            (None, round @ 0..2) => {
+                Reply::call_of("shell", json!({ "command": command(name, round) }))
+            }
+            _ => Reply::text(format!("child {name} is done")),
+        }
+    }
+}
+
+fn counting(name: &str, round: usize) -> String {
+    format!("echo {round} >> count-{name}")
+}
+
+fn data(told: &Told) -> Value {
+    serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:#?}"))
+}
+
+/// A world with a turn that waits because its children ask.
+fn parked(tasks: usize) -> (World, String) {
+    let world = World::new(family(tasks, counting));
+    world.configure_more("[policy]\nwrite = \"ask\"\nexecute = \"ask\"");
+    let told = world.run(&["run", "--json", "begin"]).ended_with(3);
+    let session = told.session();
+    (world, session)
+}
+
+fn requests(world: &World) -> Vec<Value> {
+    let told = world.run(&["approvals", "--json"]).ended_with(0);
+    data(&told)["requests"].as_array().unwrap().clone()
+}
+
+#[test]
+fn something_new_stops_children_that_wait() {
+    let (world, session) = parked(2);
+    assert_eq!(requests(&world).len(), 2);
+    let told = world.run(&["run", "--session", &session, "else"]).ended_with(0);
+    assert_eq!(told.stdout.trim(), "Something else.");
+    let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
+    assert_eq!(shown.matches("The helper was stopped").count(), 2, "{shown}");
+    assert_eq!(requests(&world), Vec::<Value>::new());
+    assert_eq!(world.file("count-0"), "");
+    let nothing = world.run(&["resume"]).ended_with(0);
+    assert!(nothing.stderr.contains("there is nothing to resume"), "{nothing:#?}");
+    world.model.assert_no_violations();
+}
+
+#[test]
+fn a_yes_to_a_child_goes_on_with_the_turn_that_waits_for_it() {
+    let (world, session) = parked(1);
+    let request = requests(&world)[0]["id"].as_str().unwrap().to_owned();
+    let told = world.run(&["approve", &request]).ended_with(0);
+    assert!(told.stdout.contains(&format!("resume {session}")), "{told:#?}");
+    let told = world.run(&["resume", &session, "--json"]).ended_with(3);
+    assert_eq!(told.session(), session);
+    let request = requests(&world)[0]["id"].as_str().unwrap().to_owned();
+    let told = world.run(&["--json", "approve", &request, "--resume"]).ended_with(0);
+    assert_eq!(told.session(), session);
+    assert_eq!(told.event("end")["answer"], "child 0 is done");
+    assert_eq!(world.file("count-0"), "0\n1\n");
+}
+
+#[test]
+fn a_child_resumed_by_hand_is_taken_in_once() {
+    let (world, session) = parked(2);
+    let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
+    assert_ne!(child, session);
+    let told = world.run(&["resume", &child, "--yes"]).ended_with(0);
+    assert!(told.stdout.contains("is done"), "{told:#?}");
+    let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
+    assert_eq!(told.session(), session);
+    assert_eq!(told.event("end")["answer"], "child 0 is done, child 1 is done");
+    assert_eq!((world.file("count-0"), world.file("count-1")), ("0\n1\n".into(), "0\n1\n".into()));
+}
+
+#[test]
+fn children_go_with_their_parent_and_never_before_it() {
+    let (world, session) = parked(2);
+    let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
+    // Deleted alone, it would begin once more.
+    let told = world.run(&["sessions", "delete", &child, "--yes"]).ended_with(4);
+    assert!(told.stdout.contains(&format!("in use by session {session}")), "{told:#?}");
+    world.run(&["sessions", "show", &child]).ended_with(0);
+    let told = world.run(&["sessions", "delete", &child, &session, "--yes", "--json"]);
+    assert_eq!(data(&told.ended_with(0))["deleted"].as_array().unwrap().len(), 3);
+    assert_eq!(requests(&world), Vec::<Value>::new());
+}
+
+#[test]
+fn nothing_of_a_family_at_work_is_deleted() {
+    let world = World::new(family(2, |name, round| match name {
+        "0" => counting(name, round),
+        name => format!("{}; sleep 30", counting(name, round)),
+    }));
+    let mut running = world.start(&["run", "--yes", "--json", "begin"]);
+    let line = running.line_with("\"session\"", PATIENCE);
+    let session = serde_json::from_str::<Value>(&line).unwrap()["id"].as_str().unwrap().to_owned();
+    let line = running.line_with("child 0 is done", PATIENCE);
+    let (_, rest) = line.split_once("(session ").unwrap();
+    let child = rest.split_once(')').unwrap().0.to_owned();
+    wait_for("the other child", PATIENCE, || !world.file("count-1").is_empty());
+    world.run(&["sessions", "delete", &session, "--yes"]).ended_with(4);
+    world.run(&["sessions", "show", &child]).ended_with(0);
+    running.kill_and_wait();
+    // With nobody at work all of it goes, what it had left too.
+    let told = world.run(&["sessions", "delete", &session, "--yes", "--json"]).ended_with(0);
+    assert_eq!(data(&told)["deleted"].as_array().unwrap().len(), 3);
+    kill_keepers(&world);
+}
+
+#[test]
+fn what_children_did_to_files_is_undone_with_their_parents_turn() {
+    let world = World::new(family(3, counting));
+    std::fs::write(world.workspace().join("count-1"), "before\n").unwrap();
+    let told = world.run(&["run", "--yes", "--json", "begin"]).ended_with(0);
+    assert_eq!(world.file("count-1"), "before\n0\n1\n");
+    world.run(&["undo", &told.session()]).ended_with(0);
+    assert_eq!(world.file("count-1"), "before\n");
+    assert!(!world.workspace().join("count-0").exists());
+    assert!(!world.workspace().join("count-2").exists());
+}
+
+#[test]
+fn what_a_child_did_after_it_waited_is_undone_too() {
+    let (world, session) = parked(2);
+    let request = requests(&world)[0]["id"].as_str().unwrap().to_owned();
+    world.run(&["approve", &request]).ended_with(0);
+    world.run(&["resume", &session]).ended_with(3);
+    std::fs::write(world.workspace().join("mine"), "of a person, meanwhile").unwrap();
+    world.run(&["resume", &session, "--yes"]).ended_with(0);
+    assert_eq!((world.file("count-0"), world.file("count-1")), ("0\n1\n".into(), "0\n1\n".into()));
+    world.run(&["undo", &session]).ended_with(0);
+    assert_eq!((world.file("count-0"), world.file("count-1")), (String::new(), String::new()));
+    assert_eq!(world.file("mine"), "of a person, meanwhile");
+}
+
+#[test]
+fn a_family_lives_in_postgresql_too() {
+    let store = postgres::fresh();
+    let world = World::new(family(2, counting));
+    world.configure_more("[policy]\nwrite = \"ask\"\nexecute = \"ask\"");
+    let run = |words: &[&str]| world.run(&[&["--store", store.as_str()], words].concat());
+    let session = run(&["run", "--json", "begin"]).ended_with(3).session();
+    let list = run(&["approvals", "--json"]).ended_with(0);
+    let request = data(&list)["requests"][0]["id"].as_str().unwrap().to_owned();
+    run(&["approve", &request]).ended_with(0);
+    run(&["resume", &session, "--json"]).ended_with(3);
+    let told = run(&["resume", &session, "--yes", "--json"]).ended_with(0);
+    assert_eq!(told.event("end")["answer"], "child 0 is done, child 1 is done");
+    assert_eq!((world.file("count-0"), world.file("count-1")), ("0\n1\n".into(), "0\n1\n".into()));
+    run(&["undo", &session]).ended_with(0);
+    assert_eq!((world.file("count-0"), world.file("count-1")), (String::new(), String::new()));
+    let told = run(&["sessions", "delete", &session, "--yes", "--json"]).ended_with(0);
+    assert_eq!(data(&told)["deleted"].as_array().unwrap().len(), 3);
+    world.nothing_runs();
+}
+
+/// Kills the keepers of a world, and what they keep.
+fn kill_keepers(world: &World) {
+    for line in world.processes() {
+        let pid: i32 = line.split(':').next().unwrap().parse().unwrap();
+        // One that is gone already is gone.
+        let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    }
+}
+
+#[test]
+fn slow_heavy_a_parent_killed_with_its_keeper_has_each_result_once() {
+    // Half of the children have a child of their own, who does the work.
+    let script = || {
+        let mut all = family(8, counting);
+        move |asked: &Asked| {
+            if asked.last_user_text() == "begin" && asked.results().is_empty() {
+                return (0..8).fold(Reply::text("Go."), |reply, number| {
+                    let deeper = if number % 2 == 0 { "" } else { " deeper" };
+                    reply.call("delegate", json!({ "task": format!("task {number}{deeper}") }))
+                });
+            }
+            all.reply(asked)
+        }
+    };
+    let usual = {
+        let world = World::new(script());
+        let start = Instant::now();
+        world.run(&["run", "--yes", "begin"]).ended_with(0);
+        start.elapsed()
+    };
+    let mut killed = 0;
+    for number in 0..16 {
+        let world = World::new(script());
+        let mut running = world.start(&["run", "--yes", "--json", "begin"]);
+        let until = Instant::now() + usual.mul_f64(f64::from(number) / 15.0);
+        while Instant::now() < until && running.is_running() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        killed += usize::from(running.kill_and_wait().code().is_none());
+        if number % 3 != 0 {
+            kill_keepers(&world);
+        }
+        let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
+        if told.stdout.contains("nothing to resume") {
+            continue;
+        }
+        let end = told.event("end");
+        let answer = end["answer"].as_str().unwrap();
+        assert_eq!(answer.matches("is done").count(), 8, "kill {number}: {told:#?}");
+        for child in 0..8 {
+            let counted = world.file(&format!("count-{child}"));
+            let mut lines: Vec<&str> = counted.lines().collect();
+            lines.dedup();
+            assert!(lines.len() <= 2 && lines.len() == counted.lines().count(), "{counted}");
+        }
+        let shown = world.run(&["sessions", "show", &told.session(), "--json"]).ended_with(0);
+        assert_eq!(shown.stdout.matches("The helper answered").count(), 8, "{shown:#?}");
+        world.nothing_runs();
+        world.model.assert_no_violations();
+    }
+    println!("{killed} of 16 kills came in time");
+    assert!(killed > 8, "most kills came too late");
+}
