@@ -17,6 +17,7 @@ mod inputs;
 mod killed;
 mod odd;
 mod offered;
+mod past;
 mod postgres;
 mod redaction;
 mod sandbox;
