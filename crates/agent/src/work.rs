@@ -295,6 +295,11 @@ impl Work {
         Ok(())
     }
 
+    /// Whether a turn of another session began it, or is about to.
+    pub(crate) fn is_child(&self) -> bool {
+        self.is_child || self.parent.is_some()
+    }
+
     fn tell_session(&self, observer: Observer<'_>) {
         observer(Event::Session {
             id: self.id.to_string(),

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use mainstay_testkit::model::{Asked, Reply, Script};
 use mainstay_testkit::postgres;
-use mainstay_testkit::process::wait_for;
+use mainstay_testkit::process::{Signal, wait_for};
 use serde_json::{Value, json};
 
+use crate::hooks::write_hooks;
 use crate::world::{Told, World};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -112,6 +113,24 @@ fn a_child_resumed_by_hand_is_taken_in_once() {
 }
 
 #[test]
+fn a_child_that_another_process_works_on_is_waited_for_and_not_said_to_be_stopped() {
+    let world = World::new(family(1, |name, round| format!("{}; sleep 2", counting(name, round))));
+    world.configure_more("[policy]\nwrite = \"ask\"\nexecute = \"ask\"");
+    let session = world.run(&["run", "--json", "begin"]).ended_with(3).session();
+    let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
+    let other = world.start(&["resume", &child, "--yes"]);
+    wait_for("the child", PATIENCE, || !world.file("count-0").is_empty());
+    let mut waiting = world.start(&["resume", &session, "--yes", "--json"]);
+    waiting.line_with("tool_call", PATIENCE);
+    waiting.signal(Signal::INT);
+    world.ended(waiting, PATIENCE).ended_with(130);
+    let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
+    assert!(shown.contains("worked on by another process"), "{shown}");
+    world.ended(other, PATIENCE).ended_with(0);
+    assert_eq!(world.file("count-0"), "0\n1\n");
+}
+
+#[test]
 fn children_go_with_their_parent_and_never_before_it() {
     let (world, session) = parked(2);
     let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
@@ -147,6 +166,24 @@ fn nothing_of_a_family_at_work_is_deleted() {
 }
 
 #[test]
+fn stopped_while_some_wait_for_room_each_says_how_far_it_came() {
+    let world =
+        World::new(family(6, |name, round| format!("{}; sleep 300", counting(name, round))));
+    let mut running = world.start(&["run", "--yes", "--json", "begin"]);
+    let begun = || (0..6).filter(|child| !world.file(&format!("count-{child}")).is_empty()).count();
+    wait_for("four at work", PATIENCE, || begun() == 4);
+    let line = running.line_with("\"session\"", PATIENCE);
+    let session = serde_json::from_str::<Value>(&line).unwrap()["id"].as_str().unwrap().to_owned();
+    running.signal(Signal::INT);
+    world.ended(running, Duration::from_secs(8)).ended_with(130);
+    world.nothing_runs();
+    let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
+    assert_eq!(shown.matches("The helper was stopped (session").count(), 4, "{shown}");
+    assert_eq!(shown.matches("stopped before it began").count(), 2, "{shown}");
+    assert_eq!(begun(), 4);
+}
+
+#[test]
 fn what_children_did_to_files_is_undone_with_their_parents_turn() {
     let world = World::new(family(3, counting));
     std::fs::write(world.workspace().join("count-1"), "before\n").unwrap();
@@ -170,6 +207,21 @@ fn what_a_child_did_after_it_waited_is_undone_too() {
     world.run(&["undo", &session]).ended_with(0);
     assert_eq!((world.file("count-0"), world.file("count-1")), (String::new(), String::new()));
     assert_eq!(world.file("mine"), "of a person, meanwhile");
+}
+
+#[test]
+fn hooks_see_the_calls_of_children_and_take_their_tasks_for_nobodys_words() {
+    let world = World::new(family(2, counting));
+    let moments = ["SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"];
+    let note = |moment: &str| {
+        let command = format!("echo {moment} >> '{}'", world.home().join("fired").display());
+        (moment.to_owned(), json!([{ "hooks": [{ "type": "command", "command": command }] }]))
+    };
+    write_hooks(&world, &moments.into_iter().map(note).collect());
+    world.run(&["run", "--yes", "begin"]).ended_with(0);
+    let fired = std::fs::read_to_string(world.home().join("fired")).unwrap();
+    let counts = moments.map(|moment| fired.lines().filter(|line| *line == moment).count());
+    assert_eq!(counts, [1, 1, 6, 1], "{fired}");
 }
 
 #[test]
