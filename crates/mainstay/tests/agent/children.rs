@@ -318,3 +318,26 @@ fn slow_heavy_a_parent_killed_with_its_keeper_has_each_result_once() {
     println!("{killed} of 31 kills came in time");
     assert!(killed > 15, "most kills came too late");
 }
+
+#[test]
+fn slow_a_parent_that_was_paused_past_its_lease_writes_no_more() {
+    let world =
+        World::new(family(5, |name, round| format!("{}; sleep 0.3", counting(name, round))));
+    let mut paused = world.start(&["run", "--yes", "--json", "begin"]);
+    let line = paused.line_with("\"session\"", PATIENCE);
+    let session = serde_json::from_str::<Value>(&line).unwrap()["id"].as_str().unwrap().to_owned();
+    wait_for("a child", PATIENCE, || !world.file("count-0").is_empty());
+    paused.signal(Signal::STOP);
+    let told = world.run(&["resume", &session, "--yes", "--json", "--wait"]).ended_with(0);
+    let answer = told.event("end")["answer"].as_str().unwrap().to_owned();
+    assert_eq!(answer.matches("is done").count(), 5, "{told:#?}");
+    paused.signal(Signal::CONT);
+    let late = world.ended(paused, PATIENCE);
+    assert_ne!(late.code, Some(0), "{late:#?}");
+    for child in 0..5 {
+        assert_eq!(world.file(&format!("count-{child}")), "0\n1\n");
+    }
+    let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
+    assert_eq!(shown.matches("The helper answered").count(), 5, "{shown}");
+    world.nothing_runs();
+}
