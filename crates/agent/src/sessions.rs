@@ -53,10 +53,11 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
             None => held.extend(family),
         }
         if held.len() >= TOGETHER {
-            deleted.gone.extend(delete_held(store, std::mem::take(&mut held))?);
+            deleted.gone.extend(delete_held(store, &held)?);
+            held.clear();
         }
     }
-    deleted.gone.extend(delete_held(store, held)?);
+    deleted.gone.extend(delete_held(store, &held)?);
     // One that was needed may have gone with the one that needed it.
     deleted.in_use.retain(|(id, _)| !deleted.gone.contains(id));
     if !deleted.gone.is_empty() {
@@ -65,10 +66,10 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     Ok(deleted)
 }
 
-fn delete_held(store: &Store, held: Family) -> Result<Vec<SessionId>> {
+fn delete_held(store: &Store, held: &Family) -> Result<Vec<SessionId>> {
     let ids: Vec<SessionId> = held.iter().map(|(id, _)| *id).collect();
     store.write(|tx| -> Result<()> {
-        for (_, lease) in &held {
+        for (_, lease) in held {
             lease.remove(tx)?;
         }
         for id in &ids {
