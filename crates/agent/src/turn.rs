@@ -227,7 +227,8 @@ impl<'a> Drive<'a> {
         if self.work.agent.parts.settings.chain.is_empty() {
             return Err(Error::NoModel.into());
         }
-        if self.cancel.is_cancelled() {
+        // An answer that is there only has to be told.
+        if self.unended.is_none() && self.cancel.is_cancelled() {
             return Err(Halt::Cancelled);
         }
         self.run_calls().await?;
