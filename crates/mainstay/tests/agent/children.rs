@@ -1,14 +1,18 @@
 //! Child sessions met from outside: approved, resumed by hand, set aside, undone, deleted, killed.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, Reply, Script};
+use mainstay_testkit::model::{Asked, ModelServer, Reply, Script, Shape};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::{Signal, wait_for};
+use mainstay_testkit::shim::{Kind, Mode};
+use mainstay_testkit::sweep::{Outcome, Sweep};
 use serde_json::{Value, json};
 
 use crate::hooks::write_hooks;
-use crate::world::{Told, World};
+use crate::world::{Told, World, configuration, program};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -250,7 +254,7 @@ fn kill_keepers(world: &World) {
     for line in world.processes() {
         let pid: i32 = line.split(':').next().unwrap().parse().unwrap();
         // One that is gone already is gone.
-        let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
     }
 }
 
@@ -340,4 +344,43 @@ fn slow_a_parent_that_was_paused_past_its_lease_writes_no_more() {
     let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
     assert_eq!(shown.matches("The helper answered").count(), 5, "{shown}");
     world.nothing_runs();
+}
+
+/// Kills a family at every sync: resumed, each command ran once and each answer is there; undone,
+/// nothing of it is left.
+#[test]
+fn slow_heavy_a_family_killed_at_any_sync_goes_on_and_can_be_undone() {
+    let places = |directory: &Path| (directory.join("home"), directory.with_file_name("work"));
+    let model = ModelServer::start(family(3, counting));
+    let prepare = |directory: &Path| -> Command {
+        let (home, work) = places(directory);
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&work).unwrap();
+        std::fs::write(work.join("count-1"), "before\n").unwrap();
+        std::fs::write(home.join("config.toml"), configuration(Shape::Chat, &model)).unwrap();
+        program(&home, &work, &["run", "--yes", "begin"])
+    };
+    let verify = |outcome: &Outcome<'_>| {
+        let (home, work) = places(outcome.directory);
+        let run = |words: &[&str]| Told::from(program(&home, &work, words).output().unwrap());
+        let file = |child| {
+            std::fs::read_to_string(work.join(format!("count-{child}"))).unwrap_or_default()
+        };
+        let told = run(&["resume", "--yes", "--json"]);
+        if told.code == Some(0) && told.event("end")["outcome"] != "nothing" {
+            let answer = told.event("end")["answer"].as_str().unwrap().to_owned();
+            assert_eq!(answer.matches("is done").count(), 3, "{told:#?}");
+        }
+        let begun = run(&["sessions", "list"]).stdout.contains("begin");
+        let counted = if begun { "0\n1\n" } else { "" };
+        let now = [file(0), file(1), file(2)];
+        assert_eq!(now, [counted.into(), format!("before\n{counted}"), counted.to_owned()]);
+        if begun {
+            run(&["undo"]).ended_with(0);
+            assert_eq!([file(0), file(1), file(2)], ["", "before\n", ""]);
+        }
+    };
+    let swept = Sweep::of(Mode::Kill).only(&[Kind::Sync]).run(prepare, verify);
+    println!("{} points, {} kills", swept.points, swept.struck);
+    assert!(swept.struck > 5, "{swept:?}");
 }
