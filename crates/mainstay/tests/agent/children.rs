@@ -249,6 +249,31 @@ fn a_family_lives_in_postgresql_too() {
     world.nothing_runs();
 }
 
+#[test]
+fn a_family_killed_with_its_record_in_postgresql_goes_on() {
+    let store = postgres::fresh();
+    let world =
+        World::new(family(6, |name, round| format!("{}; sleep 0.2", counting(name, round))));
+    let run = |words: &[&str]| world.run(&[&["--store", store.as_str()], words].concat());
+    let begin: &[&str] = &["--store", &store, "run", "--yes", "--json", "begin"];
+    let resume: &[&str] = &["--store", &store, "resume", "--yes", "--json"];
+    let counted =
+        || (0..6).map(|child| world.file(&format!("count-{child}")).lines().count()).sum::<usize>();
+    for (words, enough) in [(begin, 3), (resume, 6), (resume, 9)] {
+        let mut running = world.start(words);
+        wait_for("some work", PATIENCE, || counted() >= enough);
+        running.kill_and_wait();
+    }
+    let told = run(&["resume", "--yes", "--json"]).ended_with(0);
+    let answer = told.event("end")["answer"].as_str().unwrap().to_owned();
+    assert_eq!(answer.matches("is done").count(), 6, "{told:#?}");
+    for child in 0..6 {
+        assert_eq!(world.file(&format!("count-{child}")), "0\n1\n");
+    }
+    world.nothing_runs();
+    world.model.assert_no_violations();
+}
+
 /// Kills the keepers of a world, and what they keep.
 fn kill_keepers(world: &World) {
     for line in world.processes() {
