@@ -148,6 +148,28 @@ fn children_go_with_their_parent_and_never_before_it() {
 }
 
 #[test]
+fn a_fork_and_a_copy_of_a_parent_that_waits_leave_its_children_alone() {
+    let (world, session) = parked(2);
+    let fork = world.run(&["sessions", "fork", &session, "--json"]).ended_with(0);
+    let fork = data(&fork)["id"].as_str().unwrap().to_owned();
+    let file = world.home().join("copy.jsonl").display().to_string();
+    let exported = world.run(&["sessions", "export", &session]).ended_with(0);
+    std::fs::write(&file, exported.stdout).unwrap();
+    let copy = world.run(&["sessions", "import", &file, "--json"]).ended_with(0);
+    let copy = data(&copy)["id"].as_str().unwrap().to_owned();
+    for other in [&fork, &copy] {
+        let told = world.run(&["run", "--session", other, "else"]).ended_with(0);
+        assert_eq!(told.stdout.trim(), "Something else.");
+        world.run(&["sessions", "delete", other, "--yes"]).ended_with(0);
+    }
+    assert_eq!(requests(&world).len(), 2);
+    let told = world.run(&["resume", &session, "--yes", "--json"]).ended_with(0);
+    assert_eq!(told.event("end")["answer"], "child 0 is done, child 1 is done");
+    assert_eq!((world.file("count-0"), world.file("count-1")), ("0\n1\n".into(), "0\n1\n".into()));
+    world.model.assert_no_violations();
+}
+
+#[test]
 fn nothing_of_a_family_at_work_is_deleted() {
     let world = World::new(family(2, |name, round| match name {
         "0" => counting(name, round),
