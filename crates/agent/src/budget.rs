@@ -58,7 +58,12 @@ pub struct Amount {
 
 /// A limit that leaves no room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent(pub String);
+pub struct Spent {
+    /// The budget that has it.
+    pub budget: String,
+    /// Which one that is and what was used of it, in words.
+    pub words: String,
+}
 
 /// Where a turn's spending is charged.
 #[derive(Clone, Debug)]
@@ -115,8 +120,8 @@ pub fn reserve(
     for step in &path {
         if let Some(what) = step.limits.left_out(&step.used.plus(correction), amount) {
             charge(tx, &path, correction)?;
-            let whose = spoken(&step.id);
-            return Ok(Err(Spent(format!("the budget of {whose} is spent: {what}"))));
+            let words = format!("the budget of {} is spent: {what}", spoken(&step.id));
+            return Ok(Err(Spent { budget: step.id.clone(), words }));
         }
     }
     charge(tx, &path, &amount.plus(correction))?;

@@ -26,7 +26,7 @@ use crate::snapshots::Change;
 use crate::taint::from_network;
 use crate::turn::{Drive, Halt, spoken};
 use crate::work::words;
-use crate::{Error, Event, Result, approval, redaction};
+use crate::{Error, Event, Result, approval, delegate, redaction};
 
 /// Time that a tool is given beyond its own limit before the engine ends it.
 const SLACK: Duration = Duration::from_secs(10);
@@ -111,10 +111,12 @@ impl Drive<'_> {
         }
     }
 
-    /// Saves what these calls are about to change.
+    /// Saves what these calls are about to change. A child that goes on changes more than it did
+    /// before its parent was parked.
     async fn save(&mut self, running: &[(Pending, Step)]) -> std::result::Result<(), Halt> {
         for (pending, step) in running {
-            if matches!(step, Step::Run) && pending.started_at.is_none() {
+            let begins = matches!(step, Step::Run) && pending.started_at.is_none();
+            if begins || (matches!(step, Step::Settle) && pending.call.name == delegate::NAME) {
                 self.save_before(pending).await?;
             }
         }
@@ -155,7 +157,8 @@ impl Drive<'_> {
     fn start(&mut self, running: &[(Pending, Step)]) -> Result<bool> {
         let starting = running.iter().filter(|(_, step)| matches!(step, Step::Run));
         let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
-        if !starting.is_empty() {
+        let saved = self.work.snapshots.pending();
+        if !starting.is_empty() || saved.is_some() {
             // Those of the message that is about to be written down are written with it.
             let of_before: Vec<(CallId, Start)> = starting
                 .iter()
@@ -173,7 +176,6 @@ impl Drive<'_> {
                 id: Id::new(),
                 reserved: self.work.sizes.reservation(&agent, self.flying.len()),
             });
-            let saved = self.work.snapshots.pending();
             let begun = self.commit_with(|tx, correction| {
                 if let Some(saved) = &saved {
                     saved.write(tx, place)?;

@@ -57,6 +57,19 @@ pub(crate) struct Errand {
     pub(crate) money: Option<i64>,
 }
 
+/// A child on the list of those that this process works on, until its task ends in whatever way.
+struct Listed {
+    children: Arc<Children>,
+    id: SessionId,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.children.gone(self.id);
+        lock(&self.children.running).remove(&self.id);
+    }
+}
+
 impl Running {
     /// What came of it.
     pub(crate) async fn outcome(mut self) -> Outcome {
@@ -85,11 +98,13 @@ impl Children {
         running.insert(errand.id, child.clone());
         drop(running);
         let agent = agent.clone();
+        let listed = Listed { children: children.clone(), id: errand.id };
         tokio::spawn(async move {
             let outcome = carry_out(&agent, &errand, &cancel).await;
             let outcome = outcome.unwrap_or_else(|error| untold(&error));
+            // Whoever hears of its end may start it again.
+            drop(listed);
             let _ = sender.send(Some(outcome));
-            lock(&agent.parts.children.running).remove(&errand.id);
         });
         child
     }
@@ -133,7 +148,7 @@ async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -
             Opened::Got(work) => break work,
             Opened::Held(_) => tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Ok(not_begun()),
+                () = cancel.cancelled() => return Ok(not_ours(errand.id)),
                 () = tokio::time::sleep(LOOK) => {}
             },
         }
@@ -145,12 +160,16 @@ async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -
         content: vec![Content::Text(errand.task.clone())],
         key: Some(errand.id.to_string()),
     };
-    let ended = work.turn(&input, &mut |_| {}, cancel).await?;
-    let mut outcome = told(work.id(), &ended);
-    // What tainted the child is in its answer.
-    outcome.facts.extend(work.origins().facts());
-    agent.parts.children.gone(work.id());
-    work.leave().await?;
+    let told = work.turn(&input, &mut |_| {}, cancel).await.map(|ended| {
+        let mut outcome = told(work.id(), &ended);
+        // What tainted the child is in its answer.
+        outcome.facts.extend(work.origins().facts());
+        outcome
+    });
+    // Nothing that it began runs on, also where it cannot go on itself.
+    let left = work.leave().await;
+    let outcome = told?;
+    left?;
     Ok(outcome)
 }
 
@@ -186,13 +205,27 @@ fn not_begun() -> Outcome {
     Outcome::failed("The helper was stopped before it began. Nothing was done.")
 }
 
+fn not_ours(id: SessionId) -> Outcome {
+    Outcome::failed(format!(
+        "The helper is worked on by another process, which was not stopped (session {id}). What it \
+         does is in its session."
+    ))
+}
+
+/// What an error comes to: the parent waits, and takes the child up again when it goes on.
 fn untold(error: &Error) -> Outcome {
     match error {
         Error::TooDeep(_) => Outcome::failed(
             "A helper this deep may not have helpers of its own. Nothing was begun; do the task \
              yourself.",
         ),
-        error => Outcome::failed(format!("The helper could not go on: {error}")),
+        error => Outcome {
+            waits: Some(Waits {
+                reason: format!("a helper could not go on: {error}"),
+                resume_at: None,
+            }),
+            ..Outcome::default()
+        },
     }
 }
 

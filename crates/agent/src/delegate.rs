@@ -16,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Parts};
 use crate::children::{Children, Errand};
 
+/// The tool's name.
+pub(crate) const NAME: &str = "delegate";
 /// A child's own limits end it; this is for one that cannot be ended.
 const WALL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -62,7 +64,7 @@ impl Delegate {
 impl Tool for Delegate {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "delegate".to_owned(),
+            name: NAME.to_owned(),
             description: "Gives a task to a helper, who has the same tools and sees nothing of this \
                           conversation, and waits for its answer. Several calls in one message work \
                           side by side."
@@ -107,6 +109,11 @@ impl Tool for Delegate {
                 running.cancel.cancel();
             }
             match self.see_through(call, stopped).await {
+                // Nobody waits for it any longer.
+                Ok(Outcome { waits: Some(waits), .. }) => Some(Outcome::failed(format!(
+                    "The helper did not finish (session {}): {}",
+                    call.id, waits.reason
+                ))),
                 Ok(outcome) | Err(outcome) => Some(outcome),
             }
         })

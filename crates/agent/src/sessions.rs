@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, State, Turn};
-use mainstay_journal::{SessionId, fork as copy, remove};
-use mainstay_store::{Acquired, Holder, Lease, OwnerId, ReadTx, Store, WriteTx, params};
+use mainstay_journal::{SessionId, call, fork as copy, remove};
+use mainstay_store::{Acquired, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
 use crate::{Result, approval, budget, snapshots};
 
@@ -27,53 +27,100 @@ pub fn fork(store: &Store, parent: SessionId, after: Option<i64>) -> Result<Sess
 pub struct Deleted {
     /// Those that are gone.
     pub gone: Vec<SessionId>,
-    /// Those that somebody works on.
-    pub in_use: Vec<(SessionId, Holder)>,
+    /// Those that stay, and who needs them: a process, or a session whose turn waits for one.
+    pub in_use: Vec<(SessionId, String)>,
 }
 
+/// Sessions that nobody else can take up before they are deleted.
+type Family = Vec<(SessionId, Lease)>;
+
 /// Deletes sessions with everything that belongs to them, the sessions that they began too, except
-/// those that are in use. What they cost stays in the ledger, and in the day's budget.
+/// where somebody works on one of them: then all of them stay. What they cost stays in the ledger,
+/// and in the day's budget.
 ///
 /// Each transaction deletes some sessions whole. Objects of their snapshots that nobody else needs
 /// go right after; if this process dies before, with the next sweep.
 pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     let mut deleted = Deleted::default();
-    let ids = store.read(|tx| with_children(tx, ids))?;
-    for part in ids.chunks(TOGETHER) {
-        let mut held: Vec<(SessionId, Lease)> = Vec::new();
-        for id in part {
-            match store.try_acquire(&format!("session/{id}"), LEASE)? {
-                Acquired::Got(lease) => held.push((*id, lease)),
-                Acquired::Held(holder) => deleted.in_use.push((*id, holder)),
-            }
+    let mut held = Family::new();
+    for id in ids {
+        if deleted.gone.contains(id) {
+            continue;
         }
-        let ids: Vec<SessionId> = held.iter().map(|(id, _)| *id).collect();
-        store.write(|tx| -> Result<()> {
-            for (_, lease) in &held {
-                lease.remove(tx)?;
-            }
-            for id in &ids {
-                forget(tx, *id)?;
-            }
-            Ok(remove(tx, &ids)?)
-        })?;
-        deleted.gone.extend(ids);
+        let mut family = Family::new();
+        match take_family(store, *id, &mut family, &held)? {
+            Some(by) => deleted.in_use.push((*id, by)),
+            None => held.extend(family),
+        }
+        if held.len() >= TOGETHER {
+            deleted.gone.extend(delete_held(store, &held)?);
+            held.clear();
+        }
     }
+    deleted.gone.extend(delete_held(store, &held)?);
+    // One that was needed may have gone with the one that needed it.
+    deleted.in_use.retain(|(id, _)| !deleted.gone.contains(id));
     if !deleted.gone.is_empty() {
         snapshots::sweep(store, &snapshots::Kept::default())?;
     }
     Ok(deleted)
 }
 
-/// These sessions, each after those that it began.
-fn with_children(tx: &mut ReadTx<'_>, ids: &[SessionId]) -> Result<Vec<SessionId>> {
-    let mut all = Vec::new();
-    for id in ids {
-        let children = session::children(tx, *id)?;
-        all.extend(with_children(tx, &children)?);
-        all.push(*id);
+fn delete_held(store: &Store, held: &Family) -> Result<Vec<SessionId>> {
+    let ids: Vec<SessionId> = held.iter().map(|(id, _)| *id).collect();
+    store.write(|tx| -> Result<()> {
+        for (_, lease) in held {
+            lease.remove(tx)?;
+        }
+        for id in &ids {
+            forget(tx, *id)?;
+        }
+        Ok(remove(tx, &ids)?)
+    })?;
+    Ok(ids)
+}
+
+/// Takes a session, then those that it began: whoever has the first begins no more of them. Answers
+/// who needs one of them, if anybody does.
+fn take_family(
+    store: &Store,
+    id: SessionId,
+    family: &mut Family,
+    held: &Family,
+) -> Result<Option<String>> {
+    let is_there = |(other, _): &(SessionId, Lease)| *other == id;
+    if held.iter().any(is_there) || family.iter().any(is_there) {
+        return Ok(None);
     }
-    Ok(all)
+    let is_first = family.is_empty();
+    match store.try_acquire(&format!("session/{id}"), LEASE)? {
+        Acquired::Got(lease) => family.push((id, lease)),
+        Acquired::Held(holder) => return Ok(Some(holder.process.to_string())),
+    }
+    let (needed_by, children) = store.read(|tx| -> Result<_> {
+        // Those below the first are needed by nobody but it.
+        let needed_by = if is_first { awaited(tx, id)? } else { None };
+        Ok((needed_by, session::children(tx, id)?))
+    })?;
+    if let Some(parent) = needed_by {
+        return Ok(Some(format!("session {parent}")));
+    }
+    for child in children {
+        if let Some(by) = take_family(store, child, family, held)? {
+            return Ok(Some(by));
+        }
+    }
+    Ok(None)
+}
+
+/// The session that began this one and waits for it. Without it, it would begin it once more.
+fn awaited(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<SessionId>> {
+    let Some(parent) = session::get(tx, id)?.and_then(|session| session.begun_by) else {
+        return Ok(None);
+    };
+    // A child is named like its call.
+    let waits = call::open(tx, parent)?.iter().any(|call| call.id.as_str() == id.as_str());
+    Ok(waits.then_some(parent))
 }
 
 /// Removes what this crate keeps of a session. Tables to come that name a session belong here.

@@ -58,7 +58,7 @@ pub async fn trial(
         })
     })?;
     if let Err(spent) = reserved {
-        return Ok(Trial::Failed(spent.0));
+        return Ok(Trial::Failed(spent.words));
     }
 
     let tools = [ToolSpec {

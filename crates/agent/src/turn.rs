@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Parts, blocking};
 use crate::asking::{self, Asking, Heard, Question, Tried};
-use crate::budget::Account;
+use crate::budget::{Account, Spent};
 use crate::deciding::Waiting;
 use crate::ended::{Ended, Ending};
 use crate::guard::LoopGuard;
@@ -227,6 +227,10 @@ impl<'a> Drive<'a> {
         if self.work.agent.parts.settings.chain.is_empty() {
             return Err(Error::NoModel.into());
         }
+        // An answer that is there only has to be told.
+        if self.unended.is_none() && self.cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
         self.run_calls().await?;
         self.pass_on_context()?;
         if let Some(answer) = self.unended.take().filter(|answer| !answer.is_empty())
@@ -401,7 +405,13 @@ impl<'a> Drive<'a> {
         })?;
         match begun {
             Ok(()) => Ok(asking),
-            Err(spent) => Err(Halt::Parked { reason: spent.0, resume_at: None }),
+            // Nobody can give a child more than it was given; its parent has the rest.
+            Err(Spent { budget, words })
+                if self.work.is_child() && budget == budget::of_session(self.work.id) =>
+            {
+                Err(Halt::Failed(words))
+            }
+            Err(spent) => Err(Halt::Parked { reason: spent.words, resume_at: None }),
         }
     }
 

@@ -287,11 +287,17 @@ impl Work {
 
     /// Ends what runs for this session and writes down how it ended.
     pub async fn leave(mut self) -> Result<()> {
+        self.agent.parts.children.gone(self.id);
         processes::end_all(&mut self).await?;
         if self.snapshots.were_taken() {
             blocking(|| snapshots::sweep_if_due(&self.agent.parts.store))?;
         }
         Ok(())
+    }
+
+    /// Whether a turn of another session began it, or is about to.
+    pub(crate) fn is_child(&self) -> bool {
+        self.is_child || self.parent.is_some()
     }
 
     fn tell_session(&self, observer: Observer<'_>) {

@@ -110,6 +110,15 @@ pub fn children(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Vec<SessionId>> {
     )?)
 }
 
+/// The session that a user began and to which this one belongs: itself, where it is no child.
+pub fn root(tx: &mut ReadTx<'_>, id: SessionId) -> Result<SessionId> {
+    let mut root = id;
+    while let Some(parent) = get(tx, root)?.and_then(|session| session.begun_by) {
+        root = parent;
+    }
+    Ok(root)
+}
+
 /// Gives a session another title.
 pub fn rename(tx: &mut WriteTx<'_>, id: SessionId, title: &str) -> Result<()> {
     let title = storable(title);

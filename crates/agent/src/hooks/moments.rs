@@ -44,6 +44,10 @@ impl Work {
         input: Option<&Input>,
         cancel: &CancellationToken,
     ) -> Result<Vec<String>> {
+        if self.is_child() {
+            // A helper's session is no session of the user's, and its task none of their words.
+            return Ok(Vec::new());
+        }
         let hooks = self.agent.parts.settings.hooks.clone();
         let mut payloads = Vec::new();
         if !std::mem::replace(&mut self.greeted, true) && hooks.any(Moment::SessionStart) {
@@ -143,7 +147,8 @@ impl Drive<'_> {
     /// Asks the hooks whether the turn may end with this answer. True where it goes on.
     pub(crate) async fn is_sent_on(&mut self, answer: &str) -> std::result::Result<bool, Halt> {
         let hooks = self.work.agent.parts.settings.hooks.clone();
-        if !hooks.any(Moment::Stop) {
+        // The end of a helper's turn is in the middle of the user's.
+        if !hooks.any(Moment::Stop) || self.work.is_child() {
             return Ok(false);
         }
         // An answer that was paid for is durable before anything slow.

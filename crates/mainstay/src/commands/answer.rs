@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use mainstay_agent::question::{self, Outcome, Standing};
+use mainstay_journal::session;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
 
@@ -43,6 +44,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         let found = question::find(tx, owner, &args.id)?;
         question::answer(tx, owner, found.question.id, &text, &by)
     })?;
+    let (Outcome::Done(asked) | Outcome::TooLate(asked)) = &came;
+    // Who waits for a helper's turn is the one who began it.
+    let session = store.read(|tx| session::root(tx, asked.question.session))?;
     drop(store);
     let asked = match came {
         Outcome::Done(asked) => asked,
@@ -50,10 +54,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
             let question = &asked.question;
             let message = format!("question {} cannot be answered: {}", question.id, asked.told());
             return Err(Error::failed(message)
-                .hint(format!("Go on with the turn: `mainstay resume {}`", question.session)));
+                .hint(format!("Go on with the turn: `mainstay resume {session}`")));
         }
     };
-    let session = asked.question.session;
     let answer = match &asked.standing {
         Standing::Answered { answer, .. } => answer.as_str(),
         Standing::Open | Standing::Lapsed => args.text.as_str(),
@@ -66,7 +69,8 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         return resume::run(&ResumeArgs::of(session), context);
     }
     let next = settings.command(&format!("resume {session}"));
-    let data = json!({ "id": asked.question.id, "session": session, "answer": answer });
+    let data =
+        json!({ "id": asked.question.id, "session": asked.question.session, "answer": answer });
     context.output.answer(&data, &format!("Answered: {answer}\nGo on with `{next}`.\n"))?;
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use clap::Args;
 use mainstay_agent::approval::{self, Approval, Effort, Given, Outcome};
 use mainstay_agent::{Friction, Verdict};
+use mainstay_journal::{SessionId, session};
 use mainstay_store::ProcessIdentity;
 
 use super::approvals;
@@ -77,7 +78,10 @@ impl Decision<'_> {
             let id = found.request.id;
             match store.write(|tx| approval::decide(tx, owner, id, &self.verdict, given))? {
                 Outcome::Done(approval) => return Ok(approval),
-                Outcome::TooLate(approval) => return Err(too_late(&approval)),
+                Outcome::TooLate(approval) => {
+                    let session = store.read(|tx| session::root(tx, approval.request.session))?;
+                    return Err(too_late(&approval, session));
+                }
                 Outcome::NotSure(approval, because) if typed_out(&approval, &because)? => {
                     effort = Effort::Word;
                 }
@@ -94,7 +98,12 @@ pub(super) fn told(
     resume: bool,
     context: &Context,
 ) -> Result<Exit, Error> {
-    let session = approval.request.session;
+    let settings = context.settings()?;
+    let session = {
+        let store = open_existing(&settings.store)?;
+        // Who waits for a helper's turn is the one who began it.
+        store.read(|tx| session::root(tx, approval.request.session))?
+    };
     if resume {
         if !context.json() {
             // With standard error gone there is nobody to tell.
@@ -102,7 +111,7 @@ pub(super) fn told(
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = context.settings()?.command(&format!("resume {session}"));
+    let next = settings.command(&format!("resume {session}"));
     let text = format!("{words}\nGo on with `{next}`.\n");
     context.output.answer(&approvals::data(approval), &text)?;
     Ok(Exit::Done)
@@ -137,7 +146,7 @@ fn not_sure(approval: &Approval, because: &str) -> Error {
     .hint(format!("If you mean it: `mainstay approve {} --sure`", request.id))
 }
 
-fn too_late(approval: &Approval) -> Error {
+fn too_late(approval: &Approval, session: SessionId) -> Error {
     use approval::Standing;
     let request = &approval.request;
     let when = match &approval.standing {
@@ -153,6 +162,6 @@ fn too_late(approval: &Approval) -> Error {
     };
     match &approval.standing {
         Standing::Lapsed => error.hint("See what waits for you: `mainstay approvals`"),
-        _ => error.hint(format!("Go on with the turn: `mainstay resume {}`", request.session)),
+        _ => error.hint(format!("Go on with the turn: `mainstay resume {session}`")),
     }
 }

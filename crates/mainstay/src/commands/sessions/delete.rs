@@ -6,7 +6,7 @@ use clap::Args;
 use mainstay_agent::sessions;
 use mainstay_journal::SessionId;
 use mainstay_journal::session::Session;
-use mainstay_store::{Holder, Store};
+use mainstay_store::Store;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -49,10 +49,10 @@ pub(crate) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, Error> {
     Ok(if deleted.in_use.is_empty() { Exit::Done } else { Exit::InUse })
 }
 
-/// What was deleted, and what was not because somebody works on it.
+/// What was deleted, and what was not because somebody needs it.
 pub(super) struct Deleted {
     gone: Vec<SessionId>,
-    in_use: Vec<(SessionId, Holder)>,
+    in_use: Vec<(SessionId, String)>,
 }
 
 pub(super) fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted, Error> {
@@ -62,18 +62,15 @@ pub(super) fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted, Error>
 
 impl Deleted {
     pub(super) fn data(&self) -> Value {
-        let in_use: Vec<Value> = self
-            .in_use
-            .iter()
-            .map(|(id, holder)| json!({ "id": id, "by": holder.process.to_string() }))
-            .collect();
+        let in_use: Vec<Value> =
+            self.in_use.iter().map(|(id, by)| json!({ "id": id, "by": by })).collect();
         json!({ "deleted": self.gone, "in_use": in_use })
     }
 
     pub(super) fn text(&self) -> String {
         let mut text = format!("Deleted {}.\n", wording::count(self.gone.len() as u64, "session"));
-        for (id, holder) in &self.in_use {
-            text.push_str(&format!("Session {id} is in use by {} and stays.\n", holder.process));
+        for (id, by) in &self.in_use {
+            text.push_str(&format!("Session {id} is in use by {by} and stays.\n"));
         }
         text
     }
