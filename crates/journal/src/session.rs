@@ -110,6 +110,23 @@ pub fn children(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Vec<SessionId>> {
     )?)
 }
 
+/// The session that a person began, from which this one came by way of its turns.
+pub fn begun_by_a_person(tx: &mut ReadTx<'_>, id: SessionId) -> Result<SessionId> {
+    let mut session = id;
+    // A parent is older than its children, so this ends.
+    loop {
+        let above = tx.query(
+            "SELECT parent FROM sessions WHERE id = ?1 AND parent_seq IS NULL",
+            params![session],
+            |row| row.get::<Option<SessionId>>(0),
+        )?;
+        match above.into_iter().flatten().next() {
+            Some(parent) => session = parent,
+            None => return Ok(session),
+        }
+    }
+}
+
 /// Gives a session another title.
 pub fn rename(tx: &mut WriteTx<'_>, id: SessionId, title: &str) -> Result<()> {
     let title = storable(title);

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use mainstay_agent::question::{self, Outcome, Standing};
+use mainstay_journal::session::begun_by_a_person;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
 
@@ -39,9 +40,11 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::shared().text(&args.text);
-    let came = store.write(|tx| {
+    let (came, session) = store.write(|tx| {
         let found = question::find(tx, owner, &args.id)?;
-        question::answer(tx, owner, found.question.id, &text, &by)
+        let session = begun_by_a_person(tx, found.question.session)?;
+        let came = question::answer(tx, owner, found.question.id, &text, &by)?;
+        Ok::<_, mainstay_agent::Error>((came, session))
     })?;
     drop(store);
     let asked = match came {
@@ -50,10 +53,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
             let question = &asked.question;
             let message = format!("question {} cannot be answered: {}", question.id, asked.told());
             return Err(Error::failed(message)
-                .hint(format!("Go on with the turn: `mainstay resume {}`", question.session)));
+                .hint(format!("Go on with the turn: `mainstay resume {}`", session)));
         }
     };
-    let session = asked.question.session;
     let answer = match &asked.standing {
         Standing::Answered { answer, .. } => answer.as_str(),
         Standing::Open | Standing::Lapsed => args.text.as_str(),
