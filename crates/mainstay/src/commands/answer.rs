@@ -39,7 +39,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&settings.store)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
-    let text = redaction::shared().text(&args.text);
+    let text = redaction::typed(&args.text, context)?;
     let (came, session) = store.write(|tx| {
         let found = question::find(tx, owner, &args.id)?;
         let session = begun_by_a_person(tx, found.question.session)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     };
     let answer = match &asked.standing {
         Standing::Answered { answer, .. } => answer.as_str(),
-        Standing::Open | Standing::Lapsed => args.text.as_str(),
+        Standing::Open | Standing::Lapsed => text.as_str(),
     };
     if args.resume {
         if !context.json() {

@@ -29,8 +29,8 @@ pub(crate) struct DenyArgs {
 }
 
 pub(crate) fn run(args: &DenyArgs, context: &Context) -> Result<Exit, Error> {
-    context.settings()?;
-    let reason = args.reason.as_deref().map(|reason| redaction::shared().text(reason).into_owned());
+    let reason = args.reason.as_deref().map(|reason| redaction::typed(reason, context));
+    let reason = reason.transpose()?;
     let verdict = Verdict::Deny { reason };
     let decision =
         Decision { typed: &args.id, verdict, effort: Effort::Key, command: "mainstay deny" };

@@ -111,7 +111,13 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
     let rc = Arguments::of(words).may_have("", &["rcfile", "init-file"]);
     let rest = words.get(place..).unwrap_or_default();
     if commands {
-        walk.payload(rest.first().unwrap_or(&Word::anything()));
+        let Some(line) = rest.first() else {
+            // What was taken for an option may be the line.
+            let taken = words.last().map(Word::known).unwrap_or_default();
+            walk.payload(&Word::of(taken.as_str()));
+            return super::feared(&taken).into();
+        };
+        walk.payload(line);
         return match rc {
             true => code,
             false => Class::Read.into(),
