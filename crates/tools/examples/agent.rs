@@ -104,7 +104,7 @@ fn escape(spool: &str, file: &str) -> ExitCode {
     for keeper in std::fs::read_dir(spool).unwrap().flatten() {
         let mut job = job("escape", &format!("touch {file}"));
         job.background = true;
-        let request = serde_json::json!({ "number": 1, "asks": { "start": { "job": job } } });
+        let request = serde_json::json!({ "number": 1, "asks": { "start": { "job": job, "around": "told" } } });
         let request = request.to_string();
         let mut socket = UnixStream::connect(keeper.path().join("socket")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -59,7 +59,9 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(model_url: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        // Not in a directory that the whole machine writes to: the sandbox looks again at what lies
+        // around a home whenever something new comes there.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let scene = Self { directory };
         std::fs::create_dir_all(scene.home()).unwrap();
         std::fs::create_dir_all(scene.workspace()).unwrap();

@@ -14,7 +14,7 @@ use super::error::KeeperError;
 use super::job::Job;
 use super::launch::{Launch, Launched, connect, launch};
 use super::link::Link;
-use super::protocol::{Asks, Says, Standing};
+use super::protocol::{Around, Asks, Says, Standing};
 use super::spool::{Collected, collect};
 use super::sweep;
 
@@ -255,7 +255,7 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let says = link.ask(Asks::Run { job: Box::new(job.clone()) }).await;
+        let says = link.ask(Asks::Run { job: Box::new(job.clone()), around: Around::Told }).await;
         if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
             self.shared.links().routes.insert(job.key.clone(), link.clone());
         }
@@ -268,7 +268,11 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let says = in_time(ANSWER, link.ask(Asks::Start { job: Box::new(job.clone()) })).await?;
+        let says = in_time(
+            ANSWER,
+            link.ask(Asks::Start { job: Box::new(job.clone()), around: Around::Told }),
+        )
+        .await?;
         let status = status_of(says, &job.key)?;
         self.shared.links().routes.insert(job.key.clone(), link.clone());
         end.disarm();

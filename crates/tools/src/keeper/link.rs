@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::client::Ending;
 use super::error::KeeperError;
-use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+use super::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
 use super::syscalls::one_way;
 
 /// One connection of an agent to a keeper.
@@ -35,6 +35,8 @@ pub(super) struct Link {
 struct State {
     outgoing: Vec<u8>,
     waiting: HashMap<u64, oneshot::Sender<Says>>,
+    /// What the keeper was told of the surroundings of jobs.
+    around: Surroundings,
     last: u64,
     closed: bool,
 }
@@ -96,11 +98,14 @@ impl Link {
     }
 
     /// Sends a request and waits for the answer.
-    pub(super) async fn ask(&self, asks: Asks) -> Result<Says, KeeperError> {
+    pub(super) async fn ask(&self, mut asks: Asks) -> Result<Says, KeeperError> {
         let answer = {
             let mut state = self.state();
             state.last += 1;
             let number = state.last;
+            if let Asks::Start { job, around } | Asks::Run { job, around } = &mut asks {
+                *around = state.around.shorten(job);
+            }
             self.send(&mut state, &Request { number, asks })?;
             let (sender, answer) = oneshot::channel();
             state.waiting.insert(number, sender);

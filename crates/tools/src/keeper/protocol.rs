@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ending::{Ended, Left};
 use super::job::Job;
+use crate::sandbox::Specification;
 
 /// A longer frame is a mistake.
 const LONGEST: usize = 16 << 20;
@@ -24,9 +25,9 @@ pub(super) enum Asks {
     /// Takes part in a session; the answer lists its jobs.
     Attach { session: String },
     /// Starts a job that is not known yet. The answer comes at once.
-    Start { job: Box<Job> },
+    Start { job: Box<Job>, around: Around },
     /// Starts a job that is not known yet. The answer is its end.
-    Run { job: Box<Job> },
+    Run { job: Box<Job>, around: Around },
     /// The answer is the end of the job.
     Await { key: String },
     /// How the job stands.
@@ -51,6 +52,54 @@ pub(super) enum Asks {
     List { session: String },
     /// Kills the jobs of all sessions of this connection. The answer comes when they are gone.
     Leave,
+}
+
+/// Where the environment and the sandbox of a job stand. They are long, and mostly the same from job to
+/// job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Around {
+    /// In the job.
+    Told,
+    /// In the last job of this connection that told them.
+    AsBefore,
+}
+
+/// What surrounds a job, as one side of a connection remembers it.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings(Option<(Environment, Option<Specification>)>);
+
+type Environment = Vec<(String, String)>;
+
+impl Surroundings {
+    /// Takes out of a job what the other side knows.
+    pub(super) fn shorten(&mut self, job: &mut Job) -> Around {
+        let Job { environment, sandbox, .. } = job;
+        match &self.0 {
+            Some((known, around)) if known == environment && around == sandbox => {
+                (*environment, *sandbox) = (Vec::new(), None);
+                Around::AsBefore
+            }
+            _ => {
+                self.0 = Some((environment.clone(), sandbox.clone()));
+                Around::Told
+            }
+        }
+    }
+
+    /// Puts back what the other side took out. An error when it was never told.
+    pub(super) fn complete(&mut self, job: &mut Job, around: Around) -> io::Result<()> {
+        match (around, &self.0) {
+            (Around::Told, _) => self.0 = Some((job.environment.clone(), job.sandbox.clone())),
+            (Around::AsBefore, Some((environment, sandbox))) => {
+                (job.environment, job.sandbox) = (environment.clone(), sandbox.clone());
+            }
+            (Around::AsBefore, None) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "nothing was told before"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a keeper says. Number 0 answers nothing: it is news.
@@ -225,6 +274,34 @@ mod tests {
             }
             assert_eq!(seen, 2);
         }
+    }
+
+    #[test]
+    fn what_surrounds_a_job_is_told_once_and_again_when_it_changes() {
+        let job = |value: &str| Job {
+            key: "k".to_owned(),
+            session: "s".to_owned(),
+            program: crate::keeper::Program::Line("true".to_owned()),
+            directory: "/".into(),
+            environment: vec![("NAME".to_owned(), value.to_owned())],
+            limits: crate::keeper::Limits::default(),
+            input: false,
+            background: false,
+            given: None,
+            streams: crate::keeper::Streams::default(),
+            sandbox: None,
+        };
+        let (mut here, mut there) = (Surroundings::default(), Surroundings::default());
+        let told = ["a", "a", "b", "b", "a"].map(|value| {
+            let mut sent = job(value);
+            let around = here.shorten(&mut sent);
+            there.complete(&mut sent, around).unwrap();
+            assert_eq!(sent, job(value));
+            around
+        });
+        let (told_now, before) = (Around::Told, Around::AsBefore);
+        assert_eq!(told, [told_now, before, told_now, before, told_now]);
+        assert!(Surroundings::default().complete(&mut job("a"), before).is_err());
     }
 
     #[test]

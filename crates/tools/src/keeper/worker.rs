@@ -12,9 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::ending::Why;
+use super::job::Job;
 use super::jobs::{Jobs, Said};
 use super::live::Direction;
-use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+use super::protocol::{Around, Asks, Incoming, Reply, Request, Says, Surroundings, frame};
 use super::spool::{Spool, TOKEN};
 use super::syscalls::child_signals;
 
@@ -74,6 +75,8 @@ struct Connection {
     greeted: bool,
     incoming: Incoming,
     outgoing: Vec<u8>,
+    /// What it told of the surroundings of its jobs.
+    around: Surroundings,
     sessions: BTreeSet<String>,
     /// The number of its request to leave.
     leaving: Option<u64>,
@@ -176,6 +179,7 @@ impl Worker {
                 greeted: false,
                 incoming: Incoming::default(),
                 outgoing: Vec::new(),
+                around: Surroundings::default(),
                 sessions: BTreeSet::new(),
                 leaving: None,
                 left: false,
@@ -223,14 +227,20 @@ impl Worker {
                 self.reply(id, number, Says::Jobs(jobs));
                 return news.into_iter().for_each(|says| self.reply(id, 0, says));
             }
-            Asks::Start { job } => {
+            Asks::Start { mut job, around } => {
+                if self.complete(id, &mut job, around).is_err() {
+                    return;
+                }
                 self.join(id, job.session.clone());
                 match self.jobs.start(&job, now) {
                     Err(words) => Says::Refused(words),
                     Ok(()) => self.standing(&job.key, now),
                 }
             }
-            Asks::Run { job } => {
+            Asks::Run { mut job, around } => {
+                if self.complete(id, &mut job, around).is_err() {
+                    return;
+                }
                 self.join(id, job.session.clone());
                 match self.jobs.start(&job, now) {
                     Err(words) => Says::Refused(words),
@@ -258,6 +268,14 @@ impl Worker {
             Asks::Leave => return self.leave(id, number, now),
         };
         self.reply(id, number, says);
+    }
+
+    /// Puts back what a job was sent without; whoever refers to what it never told is cut off.
+    fn complete(&mut self, id: u64, job: &mut Job, around: Around) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
+        let completed = connection.around.complete(job, around);
+        connection.closed |= completed.is_err();
+        completed
     }
 
     fn standing(&self, key: &str, now: Duration) -> Says {
