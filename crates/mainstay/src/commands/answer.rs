@@ -53,7 +53,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
             let question = &asked.question;
             let message = format!("question {} cannot be answered: {}", question.id, asked.told());
             return Err(Error::failed(message)
-                .hint(format!("Go on with the turn: `mainstay resume {}`", session)));
+                .hint(format!("Go on with the turn: `mainstay resume {session}`")));
         }
     };
     let answer = match &asked.standing {
