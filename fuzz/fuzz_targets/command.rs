@@ -49,7 +49,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
     // A part that one of the two shells refuses is refused with all that is around it.
     // A here-document without an end takes in what is around it.
-    if alone.unclear.is_some() || alone.only_bash || line.contains("<<") {
+    // A backslash at the end joins the line with what comes after it.
+    if alone.unclear.is_some() || alone.only_bash || line.contains("<<") || line.ends_with('\\') {
         return;
     }
     for wrapped in [

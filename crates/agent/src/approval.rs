@@ -12,7 +12,7 @@ mod rules;
 use std::time::Duration;
 
 pub(crate) use bound::bound;
-use mainstay_journal::{CallId, SessionId, TurnId, call};
+use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{FromValue, Id, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
 pub use rules::{Remembered, forget, remembered, rules_of};
 use serde_json::Value;
@@ -273,6 +273,20 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<App
     };
     let wanted = |approval: &Approval| which == Which::All || approval.standing == Standing::Open;
     Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// What waits in sessions that turns of this one began.
+pub(crate) fn below(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Request>> {
+    let mut waiting = Vec::new();
+    let mut sessions = session::children(tx, session)?;
+    while let Some(child) = sessions.pop() {
+        sessions.extend(session::children(tx, child)?);
+        let open = select(tx, "a.session = ?1 AND a.state = 'open'", params![child])?;
+        let open = open.into_iter().filter(|approval| approval.standing == Standing::Open);
+        waiting.extend(open.map(|approval| approval.request));
+    }
+    waiting.sort_by_key(|request| request.id);
+    Ok(waiting)
 }
 
 /// The last request for a call.

@@ -1,6 +1,6 @@
 //! Questions that models ask people, as rows: answered once, by whoever is first.
 
-use mainstay_journal::{CallId, SessionId, TurnId, call};
+use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
 use crate::approval::{TOPIC, Which, storable};
@@ -123,6 +123,20 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<Ask
     };
     let wanted = |asked: &Asked| which == Which::All || asked.standing == Standing::Open;
     Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// What was asked in sessions that turns of this one began.
+pub(crate) fn below(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Question>> {
+    let mut waiting = Vec::new();
+    let mut sessions = session::children(tx, session)?;
+    while let Some(child) = sessions.pop() {
+        sessions.extend(session::children(tx, child)?);
+        let open = select(tx, "q.session = ?1 AND q.answered_at IS NULL", params![child])?;
+        let open = open.into_iter().filter(|asked| asked.standing == Standing::Open);
+        waiting.extend(open.map(|asked| asked.question));
+    }
+    waiting.sort_by_key(|question| question.id);
+    Ok(waiting)
 }
 
 /// The question that a call asks.

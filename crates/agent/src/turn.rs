@@ -30,7 +30,7 @@ use crate::guard::LoopGuard;
 use crate::known::Known;
 use crate::pending::Pending;
 use crate::work::{Work, words};
-use crate::{Error, Event, Observer, Result, budget, processes, redaction};
+use crate::{Error, Event, Observer, Result, approval, budget, processes, question, redaction};
 
 /// A turn being worked on.
 pub(crate) struct Drive<'a> {
@@ -478,7 +478,16 @@ impl<'a> Drive<'a> {
                     }
                     Ok(turn::park(tx, turn, &reason, resume_at)?)
                 })?;
-                let Waiting { requests, questions } = std::mem::take(&mut self.waiting);
+                let Waiting { mut requests, mut questions } = std::mem::take(&mut self.waiting);
+                let session = self.work.id;
+                // What its helpers wait for, it waits for too.
+                let (more, others) = blocking(|| {
+                    agent.parts.store.read(|tx| -> Result<_> {
+                        Ok((approval::below(tx, session)?, question::below(tx, session)?))
+                    })
+                })?;
+                requests.extend(more);
+                questions.extend(others);
                 let told = Event::Parked { reason: reason.clone(), resume_at, requests, questions };
                 (self.observer)(told);
                 Ok(Ending::Parked { reason, resume_at })

@@ -5,7 +5,10 @@ use std::sync::OnceLock;
 use mainstay_message::Redactor;
 use mainstay_message::redactor::{Origin, names_a_secret};
 
+use crate::config::Config;
+use crate::context::Context;
 use crate::env;
+use crate::error::Error;
 
 static SHARED: OnceLock<Redactor> = OnceLock::new();
 
@@ -28,6 +31,14 @@ pub(crate) fn shared() -> &'static Redactor {
         redactor.add_all(named, Origin::Named);
         redactor
     })
+}
+
+/// Words that a person typed into a command and that are kept, without the secrets that the
+/// configuration names. One that cannot be read names none.
+pub(crate) fn typed(text: &str, context: &Context) -> Result<String, Error> {
+    // What is wrong with it is said by commands that need it.
+    let _ = Config::load(&context.settings()?, None, context.output.quiet());
+    Ok(shared().text(text).into_owned())
 }
 
 /// Makes a key known that the configuration names.

@@ -62,6 +62,11 @@ const SET: &[(&str, &str)] = &[
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_EDITOR", "true"),
+    // A directory that merely looks like a repository would have its settings obeyed, and they name
+    // programs: a few written files would make looking run code.
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
     ("EDITOR", "true"),
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("SYSTEMD_PAGER", "cat"),

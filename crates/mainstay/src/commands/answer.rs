@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use mainstay_agent::question::{self, Outcome, Standing};
-use mainstay_journal::session;
+use mainstay_journal::session::root;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
 
@@ -39,14 +39,13 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&settings.store)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
-    let text = redaction::shared().text(&args.text);
-    let came = store.write(|tx| {
+    let text = redaction::typed(&args.text, context)?;
+    let (came, session) = store.write(|tx| {
         let found = question::find(tx, owner, &args.id)?;
-        question::answer(tx, owner, found.question.id, &text, &by)
+        let session = root(tx, found.question.session)?;
+        let came = question::answer(tx, owner, found.question.id, &text, &by)?;
+        Ok::<_, mainstay_agent::Error>((came, session))
     })?;
-    let (Outcome::Done(asked) | Outcome::TooLate(asked)) = &came;
-    // Who waits for a helper's turn is the one who began it.
-    let session = store.read(|tx| session::root(tx, asked.question.session))?;
     drop(store);
     let asked = match came {
         Outcome::Done(asked) => asked,
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     };
     let answer = match &asked.standing {
         Standing::Answered { answer, .. } => answer.as_str(),
-        Standing::Open | Standing::Lapsed => args.text.as_str(),
+        Standing::Open | Standing::Lapsed => text.as_str(),
     };
     if args.resume {
         if !context.json() {

@@ -5,7 +5,8 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use clap::Args;
 use mainstay_agent::approval::{self, Approval, Effort, Given, Outcome};
 use mainstay_agent::{Friction, Verdict};
-use mainstay_journal::{SessionId, session};
+use mainstay_journal::SessionId;
+use mainstay_journal::session::root;
 use mainstay_store::ProcessIdentity;
 
 use super::approvals;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let verdict = if args.always { Verdict::Always } else { Verdict::Once };
     let effort = if args.sure { Effort::Word } else { Effort::Key };
     let decision = Decision { typed: &args.id, verdict, effort, command: "mainstay approve" };
-    let approval = decision.made(context)?;
+    let (approval, session) = decision.made(context)?;
     let request = &approval.request;
     let how = match (&decision.verdict, &request.always) {
         (Verdict::Always, Some(always)) => format!("now and always: {}", wording::line(always)),
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     };
     let words =
         format!("Approved, {how}: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, &words, args.resume, context)
+    told(&approval, session, &words, args.resume, context)
 }
 
 /// What was decided on the command line.
@@ -60,8 +61,9 @@ pub(super) struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    /// Writes the decision down, or says why not.
-    pub(super) fn made(&self, context: &Context) -> Result<Approval, Error> {
+    /// Writes the decision down, or says why not. With it comes the session to go on with: a helper
+    /// asks for the one that it helps.
+    pub(super) fn made(&self, context: &Context) -> Result<(Approval, SessionId), Error> {
         person::only(self.command)?;
         let settings = context.settings()?;
         let store = open_existing(&settings.store)?;
@@ -71,17 +73,15 @@ impl Decision<'_> {
             return Err(Error::usage("there is no always for this: it is asked about each time")
                 .hint(format!("Say yes to this one: `mainstay approve {}`", found.request.id)));
         }
+        let session = store.read(|tx| root(tx, found.request.session))?;
         let by = format!("`{}` ({})", self.command, ProcessIdentity::current());
         let mut effort = self.effort;
         loop {
             let given = Given { by: &by, effort };
             let id = found.request.id;
             match store.write(|tx| approval::decide(tx, owner, id, &self.verdict, given))? {
-                Outcome::Done(approval) => return Ok(approval),
-                Outcome::TooLate(approval) => {
-                    let session = store.read(|tx| session::root(tx, approval.request.session))?;
-                    return Err(too_late(&approval, session));
-                }
+                Outcome::Done(approval) => return Ok((approval, session)),
+                Outcome::TooLate(approval) => return Err(too_late(&approval, session)),
                 Outcome::NotSure(approval, because) if typed_out(&approval, &because)? => {
                     effort = Effort::Word;
                 }
@@ -94,16 +94,11 @@ impl Decision<'_> {
 /// Tells what was decided, and goes on where that is wanted.
 pub(super) fn told(
     approval: &Approval,
+    session: SessionId,
     words: &str,
     resume: bool,
     context: &Context,
 ) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let session = {
-        let store = open_existing(&settings.store)?;
-        // Who waits for a helper's turn is the one who began it.
-        store.read(|tx| session::root(tx, approval.request.session))?
-    };
     if resume {
         if !context.json() {
             // With standard error gone there is nobody to tell.
@@ -111,7 +106,7 @@ pub(super) fn told(
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = settings.command(&format!("resume {session}"));
+    let next = context.settings()?.command(&format!("resume {session}"));
     let text = format!("{words}\nGo on with `{next}`.\n");
     context.output.answer(&approvals::data(approval), &text)?;
     Ok(Exit::Done)

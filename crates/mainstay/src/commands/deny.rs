@@ -8,6 +8,7 @@ use super::approve::{Decision, told};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::redaction;
 use crate::wording;
 
 /// Refuse a call that waits for your decision
@@ -28,11 +29,13 @@ pub(crate) struct DenyArgs {
 }
 
 pub(crate) fn run(args: &DenyArgs, context: &Context) -> Result<Exit, Error> {
-    let verdict = Verdict::Deny { reason: args.reason.clone() };
+    let reason = args.reason.as_deref().map(|reason| redaction::typed(reason, context));
+    let reason = reason.transpose()?;
+    let verdict = Verdict::Deny { reason };
     let decision =
         Decision { typed: &args.id, verdict, effort: Effort::Key, command: "mainstay deny" };
-    let approval = decision.made(context)?;
+    let (approval, session) = decision.made(context)?;
     let request = &approval.request;
     let words = format!("Denied: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, &words, args.resume, context)
+    told(&approval, session, &words, args.resume, context)
 }

@@ -190,6 +190,39 @@ fn what_was_decided_for_a_helper_goes_on_with_the_turn_that_waits_for_it() {
 }
 
 #[test]
+fn what_a_child_asks_is_told_with_the_session_to_go_on_with() {
+    let world = World::new(|asked: &Asked| {
+        let is_child = asked.last_user_text().starts_with("task");
+        match (is_child, asked.results().len()) {
+            (false, 0) => Reply::call_of("delegate", json!({ "task": "task 0" })),
+            (true, 0) => {
+                let command = "python3 -c 'open(\"ran\", \"a\").write(\"x\")'";
+                Reply::call_of("shell", json!({ "command": command }))
+            }
+            (true, _) => Reply::text("the child is done"),
+            (false, _) => Reply::text("all is done"),
+        }
+    });
+    let told = world.run(&["run", "begin"]).ended_with(3);
+    let session = session_of(&world).unwrap();
+    let requests: Value =
+        serde_json::from_str(&world.run(&["approvals", "--json"]).stdout).unwrap();
+    let request = requests["requests"][0]["id"].as_str().unwrap();
+    assert_ne!(requests["requests"][0]["session"], session.as_str());
+    assert!(told.stderr.contains(&format!("approve {request}")), "{told:#?}");
+    assert!(told.stderr.contains(&format!("resume {session}")), "{told:#?}");
+    let listed = world.run(&["approvals"]).ended_with(0);
+    assert!(listed.stdout.contains(&format!("session {session}")), "{listed:#?}");
+    let told = world.run(&["approve", request]).ended_with(0);
+    assert!(told.stdout.contains(&format!("resume {session}")), "{told:#?}");
+    let told = world.run(&["approve", request]).ended_with(1);
+    assert!(told.stderr.contains(&format!("resume {session}")), "{told:#?}");
+    let told = world.run(&["resume", &session]).ended_with(0);
+    assert!(told.stdout.contains("all is done"), "{told:#?}");
+    assert_eq!(world.file("ran"), "x");
+}
+
+#[test]
 fn a_child_is_charged_to_its_parent_and_cannot_outspend_it() {
     let world = World::new(|asked: &Asked| match asked.last_user_text().as_str() {
         "begin" if asked.results().is_empty() => {

@@ -220,3 +220,32 @@ fn a_key_that_a_command_fetched_is_known_from_then_on() {
     assert_eq!(told.stdout, "It is [redacted: key from a command].\n");
     assert_clean_world(&world, &told);
 }
+
+#[test]
+fn a_key_that_a_person_types_into_a_command_is_recorded_nowhere() {
+    let world = World::new(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("ask_user", json!({ "question": "Which one?" })),
+        1 => Reply::call_of("shell", json!({ "command": "make" })),
+        _ => Reply::text("So be it."),
+    });
+    configured(&world);
+    run(&world, &["run", "begin"]).ended_with(3);
+    let waiting = |kind: &str| {
+        let told = run(&world, &["approvals", "--json"]).ended_with(0);
+        let list: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        let found = &list[kind][0];
+        (found["id"].as_str().unwrap().to_owned(), found["session"].as_str().unwrap().to_owned())
+    };
+    let typed = format!("it is {PROVIDER_KEY}");
+    let (question, session) = waiting("questions");
+    let told = run(&world, &["answer", &question, &typed]).ended_with(0);
+    assert_clean_world(&world, &told);
+    run(&world, &["resume", &session]).ended_with(3);
+    let (request, _) = waiting("requests");
+    let told = run(&world, &["deny", &request, "--reason", &typed]).ended_with(0);
+    assert_clean_world(&world, &told);
+    let told = run(&world, &["sessions", "rename", &session, &typed]).ended_with(0);
+    assert_clean_world(&world, &told);
+    let told = run(&world, &["resume", &session]).ended_with(0);
+    assert_clean_world(&world, &told);
+}

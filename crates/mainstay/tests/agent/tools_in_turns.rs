@@ -300,3 +300,22 @@ fn a_long_output_is_kept_head_and_tail() {
     assert!(result.contains("\n2\n") && result.contains("\n400000"), "head or tail is missing");
     assert!(result.contains("code 5") || result.contains("exit code 5"), "{}", &result[..200]);
 }
+
+#[test]
+fn a_directory_that_looks_like_a_repository_runs_nothing_when_git_looks_at_it() {
+    let command = "mkdir -p x/objects x/refs && echo 'ref: refs/heads/main' > x/HEAD \
+        && cp settings x/config && cd x && git status";
+    let world = World::new(move |asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("shell", json!({ "command": command })),
+        _ => Reply::text("I looked."),
+    });
+    let ran = world.workspace().join("ran");
+    let settings = format!(
+        "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch {}; false\"\n",
+        ran.display()
+    );
+    std::fs::write(world.workspace().join("settings"), settings).unwrap();
+    world.run(&["run", "look"]).ended_with(0);
+    assert!(last_results(&world.model)[0].contains("safe.bareRepository"));
+    assert!(!ran.exists());
+}

@@ -1,5 +1,6 @@
 //! Verbs of the shell itself.
 
+use super::arguments::Arguments;
 use super::syntax::Word;
 use super::walk::{Finding, Input, Walk};
 use super::{Class, Classes, variables};
@@ -24,9 +25,14 @@ pub(super) fn judge(
             walk.go(None);
             read
         }
-        "exit" | "return" | "break" | "continue" | "shift" | "wait" | "jobs" | "umask"
-        | "ulimit" | "times" | "dirs" | "type" | "history" | "caller" | "bg" | "fg" | "disown"
-        | "getopts" | "suspend" | "logout" => read,
+        "exit" | "return" | "break" | "continue" | "shift" | "jobs" | "umask" | "ulimit"
+        | "times" | "dirs" | "type" | "caller" | "bg" | "fg" | "disown" | "getopts" | "suspend"
+        | "logout" => read,
+        "wait" => calculated(walk, words),
+        "history" => match words.is_empty() {
+            true => read,
+            false => Class::WriteOutside.into(),
+        },
         "set" => match words.iter().all(|word| word.literal().is_some_and(|text| is_set(&text))) {
             true => read,
             false => Class::Execute.into(),
@@ -40,12 +46,16 @@ pub(super) fn judge(
         },
         "test" | "[" | "let" => calculated(walk, words),
         "unset" => names(walk, words, false),
-        "read" | "mapfile" | "readarray" => match words
-            .iter()
-            .any(|word| word.literal().is_some_and(|text| matches!(text.as_str(), "-C")))
-        {
+        "read" => {
+            walk.takes_words();
+            names(walk, words, false)
+        }
+        "mapfile" | "readarray" => match Arguments::of(words).may_have("C", &[]) {
             true => Class::Execute.into(),
-            false => names(walk, words, false),
+            false => {
+                walk.takes_words();
+                names(walk, words, false)
+            }
         },
         "export" => names(walk, words, true),
         "declare" | "typeset" | "local" | "readonly" => {

@@ -15,7 +15,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         "mkdir" => all(walk, &arguments, ("m", &["mode"])),
         "touch" => all(walk, &arguments, ("dtr", &["date", "reference", "time"])),
         "truncate" => all(walk, &arguments, ("sr", &["size", "reference"])),
-        "rmdir" | "unlink" | "mkfifo" | "tee" | "ed" | "mknod" => all(walk, &arguments, NO_VALUES),
+        "rmdir" | "unlink" | "mkfifo" | "tee" => all(walk, &arguments, NO_VALUES),
         "rm" => remove(walk, &arguments),
         "shred" => all(walk, &arguments, ("ns", &["iterations", "size"])),
         "cp" | "mv" | "ln" | "install" => copy(walk, verb, &arguments),
@@ -25,15 +25,23 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         "sed" | "gsed" => return Some(interpreters::sed(walk, &arguments)),
         "sort" => sort(walk, &arguments),
         "uniq" | "xxd" => {
-            let plain =
-                arguments.plain(("fswcgolN", &["skip-fields", "skip-chars", "check-chars"]));
+            let valued: Valued = match verb {
+                "uniq" => ("fsw", &["skip-fields", "skip-chars", "check-chars"]),
+                _ => ("cgolnNsR", &["cols", "len", "seek", "groupsize", "offset", "name"]),
+            };
+            let plain = arguments.plain(valued);
             let output = plain.get(1).map_or(Classes::READ, |output| walk.writes(output));
             match plain.iter().any(|word| word.may_split()) {
                 true => output.with(Class::WriteOutside),
                 false => output,
             }
         }
-        "split" | "csplit" => {
+        "csplit" => {
+            let odd = arguments.may_hide_options()
+                || arguments.may_have("fb", &["prefix", "suffix-format"]);
+            if odd { Class::WriteOutside.into() } else { walk.writes(&Word::of("xx00")) }
+        }
+        "split" => {
             let prefix =
                 arguments.plain(("abClnt", &["lines", "bytes", "number", "suffix-length"]));
             let runs = arguments.may_have("", &["filter"]);
@@ -43,15 +51,18 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         }
         "mktemp" => match arguments.may_hide_options() || arguments.may_have("p", &["tmpdir"]) {
             true => Class::WriteOutside.into(),
-            false => Class::WriteInside.into(),
+            false => all(walk, &arguments, ("", &["suffix"])).with(Class::WriteInside),
         },
         "patch" => patch(walk, &arguments),
         "tar" | "bsdtar" | "gtar" => tar(walk, words),
         "zip" | "unzip" | "7z" | "cpio" | "ar" => archive(walk, verb, words),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" => {
-            match arguments.may_have("clt", &["stdout", "list", "test"])
-                && !arguments.may_hide_options()
-            {
+            let names_others = arguments.may_have(
+                "oD",
+                &["files", "files0", "filelist", "output-dir-flat", "output-dir-mirror"],
+            );
+            match arguments.may_have("clt", &["stdout", "list", "test"]) {
+                _ if names_others || arguments.may_hide_options() => Class::WriteOutside.into(),
                 true => Classes::READ,
                 false => all(walk, &arguments, ("S", &["suffix"])),
             }
@@ -128,6 +139,13 @@ fn copy(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     if verb == "ln" && plain.iter().any(|path| walk.place(path) == Place::Outside) {
         classes = classes.with(Class::WriteOutside);
     }
+    // The settings and hooks of another repository come along.
+    let git = |path: &&Word| {
+        path.literal().is_some_and(|text| text.split('/').any(|part| part == ".git"))
+    };
+    if verb != "mv" && plain.iter().any(git) {
+        classes = classes.with(Class::Execute);
+    }
     if verb == "install" && arguments.may_have("", &["strip-program"]) {
         classes = classes.with(Class::Execute);
     }
@@ -201,6 +219,9 @@ fn patch(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
     for path in arguments.values(Some('o'), &["output"]) {
         classes = classes.and(walk.writes(&path));
     }
+    if arguments.may_have("rBzY", &["reject-file", "prefix", "suffix", "basename-prefix"]) {
+        classes = classes.with(Class::WriteOutside);
+    }
     if let Some(path) = arguments.plain(("pidoFDrBzY", &["strip", "input", "directory"])).first() {
         classes = classes.and(walk.writes(path));
     }
@@ -218,6 +239,8 @@ fn tar(walk: &Walk<'_>, words: &[Word]) -> Classes {
         "new-volume-script",
         "rmt-command",
     ];
+    // Files that are written beside the archive.
+    let beside = ["listed-incremental", "index-file", "volno-file", "one-top-level"];
     if arguments.may_hide_options() || arguments.may_have("IF", &runs) {
         return Class::Execute.into();
     }
@@ -225,6 +248,10 @@ fn tar(walk: &Walk<'_>, words: &[Word]) -> Classes {
     let clustered = if first.starts_with("--") { "" } else { first.trim_start_matches('-') };
     if !first.starts_with('-') && clustered.contains(['I', 'F']) {
         return Class::Execute.into();
+    }
+    let mut classes = Classes::READ;
+    if arguments.may_have("g", &beside) || clustered.contains('g') {
+        classes = classes.with(Class::WriteOutside);
     }
     let has =
         |letter: char, name: &str| clustered.contains(letter) || arguments.may_have("", &[name]);
@@ -235,7 +262,9 @@ fn tar(walk: &Walk<'_>, words: &[Word]) -> Classes {
         files.extend(words.get(1).cloned());
     }
     let remote = files.iter().any(|file| file.head().contains(':'));
-    let mut classes = if remote { Classes::from(Class::Network) } else { Classes::READ };
+    if remote {
+        classes = classes.with(Class::Network);
+    }
     if has('x', "extract") || has('x', "get") {
         let mut places = arguments.values(Some('C'), &["directory"]);
         if places.is_empty() {
@@ -244,7 +273,8 @@ fn tar(walk: &Walk<'_>, words: &[Word]) -> Classes {
         for place in &places {
             classes = classes.and(walk.writes(place));
         }
-        if has('P', "absolute-names") {
+        // Old style, the values of several letters follow one after the other.
+        if has('P', "absolute-names") || !first.starts_with('-') && clustered.contains('C') {
             classes = classes.with(Class::WriteOutside);
         }
     } else if !has('t', "list") || deletes {
@@ -273,7 +303,10 @@ fn archive(walk: &Walk<'_>, verb: &str, words: &[Word]) -> Classes {
         }
         return places.iter().fold(Classes::READ, |all, place| all.and(walk.writes(place)));
     }
-    if verb == "zip" && !arguments.may_have("TmO", &["unzip-command", "move", "test", "out"]) {
+    if verb == "zip"
+        && !arguments.may_have("TmO", &["unzip-command", "move", "test", "out"])
+        && !arguments.may_have("b", &["temp-path", "logfile-path", "lf"])
+    {
         let target = arguments.plain(("bitnxPs", &[])).first().copied();
         return target.map_or(Classes::READ, |target| walk.writes(target));
     }

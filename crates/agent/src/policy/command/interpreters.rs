@@ -92,6 +92,13 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
                 false => return code.and(Class::Destructive),
             }
         };
+        // A line may begin like an option.
+        if commands
+            && text.starts_with(['-', '+'])
+            && !text.chars().skip(1).all(char::is_alphanumeric)
+        {
+            walk.payload(word);
+        }
         match text.as_str() {
             "--version" | "--help" if words.len() == 1 => return Class::Read.into(),
             "--" | "-" => {
@@ -111,7 +118,12 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
     let rc = Arguments::of(words).may_have("", &["rcfile", "init-file"]);
     let rest = words.get(place..).unwrap_or_default();
     if commands {
-        walk.payload(rest.first().unwrap_or(&Word::anything()));
+        let Some(line) = rest.first() else {
+            // What was taken for an option may be the line.
+            let taken = words.last().map(Word::known).unwrap_or_default();
+            return super::feared(&taken).into();
+        };
+        walk.payload(line);
         return match rc {
             true => code,
             false => Class::Read.into(),

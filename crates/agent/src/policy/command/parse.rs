@@ -51,6 +51,10 @@ pub(super) struct Shared {
     pub(super) values: Vec<(String, Word)>,
     /// Something was expanded that may run what a variable holds.
     pub(super) runs_values: bool,
+    /// Something is calculated, and with it whatever words variables and substitutions bring.
+    pub(super) calculates: bool,
+    /// Something in the line is given input, which what runs within it may read too.
+    pub(super) fed: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -425,6 +429,10 @@ impl<'a> Parser<'a> {
             self.skip_lines()?;
             if self.at_keyword("]]") {
                 self.skip(2)?;
+                if words.iter().any(calculates) {
+                    self.shared.runs_values = true;
+                    self.shared.calculates = true;
+                }
                 return Ok(words);
             }
             match self.peek() {
@@ -454,6 +462,12 @@ impl<'a> Parser<'a> {
         self.shared.substitutions.push(script);
         Ok(())
     }
+}
+
+/// Whether a sign in a test calculates with what stands beside it.
+fn calculates(word: &Word) -> bool {
+    const SIGNS: [&str; 7] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
+    word.literal().is_some_and(|text| SIGNS.contains(&text.as_str()))
 }
 
 /// Whether a character ends a word that is not quoted.

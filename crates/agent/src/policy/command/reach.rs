@@ -72,6 +72,9 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                 _ => Finding::from(Class::Privilege).and(Class::Destructive),
             }
         }
+        "journalctl" if arguments.may_have("", &["cursor-file", "setup-keys"]) => {
+            Class::WriteOutside.into()
+        }
         "journalctl" | "dmesg" => match arguments.may_have("cC", VACUUM) {
             true => Class::Destructive.into(),
             false => Class::Read.into(),
@@ -81,7 +84,19 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                 !matches!(
                     word.literal().as_deref(),
                     None | Some(
-                        "add" | "del" | "set" | "up" | "down" | "flush" | "netns" | "-K" | "exec"
+                        "add"
+                            | "del"
+                            | "set"
+                            | "up"
+                            | "down"
+                            | "flush"
+                            | "netns"
+                            | "-K"
+                            | "exec"
+                            | "-b"
+                            | "-batch"
+                            | "--kill"
+                            | "-D"
                     )
                 )
             });
@@ -106,6 +121,14 @@ fn fetch(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Finding {
         targets.extend(
             arguments.values(None, &["trace", "trace-ascii", "libcurl", "stderr", "etag-save"]),
         );
+        targets.extend(arguments.values(None, &["hsts", "alt-svc"]));
+        // What is told at the end may go to files.
+        let told = arguments.values(Some('w'), &["write-out"]);
+        if told.iter().any(|text| {
+            text.literal().is_none_or(|text| text.contains("%output") || text.starts_with('@'))
+        }) {
+            finding = finding.and(Class::WriteOutside);
+        }
         if arguments.may_have("OJ", &["remote-name", "remote-name-all", "remote-header-name"]) {
             targets.push(Word::of("."));
         }
@@ -118,6 +141,8 @@ fn fetch(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Finding {
         targets.extend(arguments.values(Some('P'), &["directory-prefix"]));
         targets.extend(arguments.values(Some('o'), &["output-file"]));
         targets.extend(arguments.values(Some('a'), &["append-output"]));
+        let beside = ["warc-file", "warc-tempdir", "save-cookies", "hsts-file", "rejected-log"];
+        targets.extend(arguments.values(None, &beside));
         if arguments.may_have("e", &["execute", "config"]) {
             return finding.and(Class::WriteOutside).and(Class::Execute);
         }
@@ -141,6 +166,15 @@ fn rsync(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Finding {
     }
     let plain = arguments.plain(valued);
     let mut finding = Finding::from(Class::Read);
+    // Files beside what is copied, and a server that writes where its settings say.
+    let beside =
+        ["log-file", "write-batch", "only-write-batch", "backup-dir", "partial-dir", "temp-dir"];
+    if arguments.may_have("T", &beside) {
+        finding = finding.and(Class::WriteOutside);
+    }
+    if arguments.may_have("", &["daemon", "config"]) {
+        finding = finding.and(Class::Network).and(Class::Execute);
+    }
     if plain.iter().any(|path| path.head().contains(':')) {
         finding = finding.and(Class::Network);
     }
@@ -183,6 +217,9 @@ fn container(words: &[Word]) -> Finding {
         };
     };
     let second = arguments.plain(valued).get(1).and_then(|word| word.literal()).unwrap_or_default();
+    if arguments.may_have("H", &["host", "context", "config"]) {
+        return Finding::from(Class::Execute).and(Class::Network);
+    }
     let deletes = |word: &str| matches!(word, "prune" | "rm" | "rmi" | "kill" | "remove" | "down");
     match task.as_str() {
         "ps" | "images" | "logs" | "inspect" | "version" | "info" | "top" | "stats" | "port"

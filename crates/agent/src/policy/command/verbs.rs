@@ -6,7 +6,7 @@ use super::walk::{Finding, Input, Walk};
 use super::{Class, Classes, builtins, files, git, interpreters, reach, wrappers};
 
 /// Verbs that only look, whatever their arguments are.
-const LOOKING: [&str; 93] = [
+const LOOKING: [&str; 91] = [
     "cat",
     "ls",
     "head",
@@ -68,7 +68,6 @@ const LOOKING: [&str; 93] = [
     "ps",
     "pgrep",
     "pidof",
-    "lsof",
     "which",
     "whereis",
     "printenv",
@@ -92,7 +91,6 @@ const LOOKING: [&str; 93] = [
     "getconf",
     "lscpu",
     "lsblk",
-    "nm",
     "size",
     "readelf",
     "vmstat",
@@ -103,13 +101,15 @@ const LOOKING: [&str; 93] = [
 ];
 
 /// Verbs that only look unless one of these options is given: letters, long names.
-const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 18] = [
+const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 20] = [
     ("base64", "o", &["output"], Class::WriteOutside),
     ("rg", "z", &["pre", "hostname-bin", "search-zip"], Class::Execute),
     ("fd", "xX", &["exec", "exec-batch"], Class::Execute),
     ("fdfind", "xX", &["exec", "exec-batch"], Class::Execute),
-    ("bat", "", &["pager"], Class::Execute),
-    ("batcat", "", &["pager"], Class::Execute),
+    ("bat", "", &["pager", "config-file"], Class::Execute),
+    ("batcat", "", &["pager", "config-file"], Class::Execute),
+    ("lsof", "D", &[], Class::WriteOutside),
+    ("nm", "", &["plugin"], Class::Execute),
     ("ag", "", &["pager"], Class::Execute),
     ("date", "s", &["set"], Class::Privilege),
     ("hostname", "Fb", &["file", "boot"], Class::Privilege),
@@ -118,9 +118,9 @@ const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 18] = [
     ("less", "oO", &["log-file", "LOG-FILE"], Class::WriteOutside),
     ("more", "", &[], Class::Read),
     ("iconv", "o", &["output"], Class::WriteOutside),
-    ("objdump", "", &[], Class::Read),
+    ("objdump", "", &["plugin"], Class::Execute),
     ("tokei", "", &[], Class::Read),
-    ("yq", "iI", &["inplace", "in-place"], Class::WriteOutside),
+    ("yq", "iIs", &["inplace", "in-place", "split-exp", "split-exp-file"], Class::WriteOutside),
     ("shellcheck", "", &[], Class::Read),
 ];
 
@@ -274,7 +274,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, name: &str, words: &[Word], input: &Inp
         return Class::Read.into();
     }
     if let Some((_, letters, names, class)) = LOOKING_UNLESS.iter().find(|rule| rule.0 == verb) {
-        return match arguments.may_have(letters, names) {
+        // A word alone is a new name or a new time.
+        let sets = matches!(verb, "hostname" | "date")
+            && words.iter().any(|word| !word.head().starts_with(['-', '+']))
+            && !arguments.may_have("drfuI", &["date", "reference", "file"]);
+        return match sets || arguments.may_have(letters, names) {
             true => Finding::from(*class),
             false => Class::Read.into(),
         };

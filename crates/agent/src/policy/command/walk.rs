@@ -109,6 +109,10 @@ pub(super) struct Walk<'a> {
     repeated: u32,
     moved_while_repeated: bool,
     functions: Vec<String>,
+    /// Whether what runs here may find input that the commands around it were given.
+    fed: bool,
+    /// Whether words from files come into variables or the line.
+    brought: bool,
 }
 
 /// Walks through a line as one kind of shell reads it.
@@ -142,6 +146,8 @@ impl<'a> Walk<'a> {
             repeated: 0,
             moved_while_repeated: false,
             functions: Vec::new(),
+            fed: false,
+            brought: false,
         }
     }
 
@@ -149,7 +155,14 @@ impl<'a> Walk<'a> {
         self.text(line);
         while let Some(script) = self.shared.substitutions.pop() {
             self.here = self.ever.clone();
+            self.fed = self.shared.fed;
+            self.brought |= brings_words(&script);
             self.script(&script);
+        }
+        if self.shared.calculates && self.brought {
+            // A word such as `a[$(…)]` runs a command when a shell calculates with it.
+            let classes = Class::Execute.into();
+            self.push(Stage { text: shown(line), classes, prefix: None });
         }
         // Such text is run where a shell calculates with it or expands it as a prompt.
         let hidden = |word: &Word| {
@@ -252,7 +265,8 @@ impl<'a> Walk<'a> {
     }
 
     fn pipeline(&mut self, commands: &[Command]) {
-        let mut input = Input::Nothing;
+        let mut input = if self.fed { Input::Unseen } else { Input::Nothing };
+        self.shared.fed |= commands.len() > 1;
         for command in commands {
             let output = match command {
                 Command::Simple(simple) => verbs::output(simple, &self.shared.documents),
@@ -272,7 +286,10 @@ impl<'a> Walk<'a> {
     fn command_here(&mut self, command: &Command, input: Input) {
         match command {
             Command::Simple(simple) => self.simple(simple, input),
-            Command::Compound(compound) => self.compound(compound),
+            Command::Compound(compound) => {
+                let input = self.input(&compound.redirects, input);
+                self.within(&input, |walk| walk.compound(compound));
+            }
             Command::Function { name, body } => {
                 let before = self.here.clone();
                 self.functions.push(name.clone());
@@ -283,6 +300,16 @@ impl<'a> Walk<'a> {
                 self.here.join(&before);
             }
         }
+    }
+
+    /// Walks through what is run by something with this input, and shares it. Others may have read
+    /// a part of it before, so nobody sees what is left.
+    fn within<T>(&mut self, input: &Input, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let fed = std::mem::replace(&mut self.fed, !matches!(input, Input::Nothing));
+        self.shared.fed |= self.fed;
+        let result = walk(self);
+        self.fed = fed;
+        result
     }
 
     fn compound(&mut self, compound: &Compound) {
@@ -328,10 +355,13 @@ impl<'a> Walk<'a> {
             || classes.has(Class::Network)
             || classes.has(Class::Destructive);
         let input = self.input(&simple.redirects, input);
+        let replaced = !matches!(input, Input::Nothing) && is_exec(&simple.words);
         let finding = match alone {
             true => Finding::from(Class::Read),
             false => self.verb(&simple.words, &input),
         };
+        // `exec` without a verb gives its input to all that comes later.
+        self.fed |= replaced;
         let classes = classes.and(finding.classes);
         let words = finding.remembered.filter(|_| {
             known_variables
@@ -352,7 +382,7 @@ impl<'a> Walk<'a> {
             return super::feared("").into();
         }
         self.depth += 1;
-        let finding = self.verb_here(words, input);
+        let finding = self.within(input, |walk| walk.verb_here(words, input));
         self.depth -= 1;
         finding
     }
@@ -409,6 +439,11 @@ impl<'a> Walk<'a> {
     /// Notes what a verb gives to a variable.
     pub(super) fn assign(&mut self, name: &str, value: Word) {
         self.shared.values.push((name.to_owned(), value));
+    }
+
+    /// Notes that a verb takes words from its input into variables.
+    pub(super) fn takes_words(&mut self) {
+        self.brought = true;
     }
 
     /// Whether a word holds, quoted, what would run if it were expanded once more.
@@ -556,6 +591,29 @@ fn worse(one: Place, other: Place) -> Place {
         Place::Outside => 4,
     };
     if rank(other) > rank(one) { other } else { one }
+}
+
+/// Whether what a substitution brings are the words of a file, rather than a number or a name.
+fn brings_words(script: &Script) -> bool {
+    const VERBS: [&str; 16] = [
+        "cat", "head", "tail", "sed", "awk", "cut", "tr", "jq", "grep", "rg", "sort", "tac", "rev",
+        "strings", "xargs", "paste",
+    ];
+    let last = script.last().and_then(|list| list.parts.last()).and_then(|(_, all)| all.last());
+    match last {
+        Some(Command::Simple(simple)) => match simple.words.first().map(Word::literal) {
+            Some(Some(verb)) => VERBS.contains(&verb.rsplit('/').next().unwrap_or(&verb)),
+            Some(None) => true,
+            // `$(< file)`
+            None => !simple.redirects.is_empty(),
+        },
+        Some(_) => true,
+        None => false,
+    }
+}
+
+fn is_exec(words: &[Word]) -> bool {
+    words.iter().any(|word| word.literal().as_deref() == Some("exec"))
 }
 
 fn is_unknown_test(pipeline: &[Command]) -> bool {

@@ -42,6 +42,7 @@ impl Parser<'_> {
         while let Some(next) = self.peek() {
             match next {
                 '<' | '>' if self.at_process_substitution() => {
+                    self.shared.fed |= next == '>';
                     self.skip(2)?;
                     self.substitution()?;
                     // A path to what the other command writes or reads.
@@ -280,6 +281,9 @@ impl Parser<'_> {
             self.skip(1)?;
             return Ok(Part::Variable { name, quoted });
         }
+        if self.looking_at("@P") {
+            return Err("a value in it is run");
+        }
         if indirect || matches!(self.peek(), Some('@' | '[')) {
             // The value of a variable may name another, be calculated, or be run as a prompt.
             self.shared.runs_values = true;
@@ -289,6 +293,8 @@ impl Parser<'_> {
             offset = 1;
         }
         let default = matches!(self.peek_at(offset), Some('-' | '=' | '+'));
+        // Where a part of a value begins and ends is calculated.
+        self.shared.runs_values |= offset == 1 && !default;
         if default && !name.is_empty() {
             self.skip(offset + 1)?;
         }
@@ -345,6 +351,9 @@ impl Parser<'_> {
     /// Reads a calculation up to its two parentheses. Commands in it run.
     pub(super) fn calculation(&mut self) -> Parsed<()> {
         self.deeper(|parser| {
+            // What a variable holds is calculated too, and a place in an array there may run
+            // something.
+            parser.shared.runs_values = true;
             let mut open = 0_u32;
             let mut inner = Gathered::default();
             loop {
@@ -360,19 +369,14 @@ impl Parser<'_> {
                     }
                     Some(')') if parser.peek_at(1) == Some(')') => return parser.skip(2),
                     Some(')') => return Err("a calculation in it is not closed"),
-                    Some('$' | '`') => parser.expansion(&mut inner, true)?,
-                    // A place in an array may hold a command, also by way of a variable.
-                    Some('[') => {
-                        parser.shared.runs_values = true;
+                    Some('$' | '`') => {
+                        parser.shared.calculates = true;
+                        parser.expansion(&mut inner, true)?;
+                    }
+                    Some(next) => {
+                        parser.shared.calculates |= next == '_' || next.is_ascii_alphabetic();
                         parser.skip(1)?;
                     }
-                    Some('\'' | ';' | '\\') => {
-                        if parser.peek() != Some(';') {
-                            parser.shared.runs_values = true;
-                        }
-                        parser.skip(1)?;
-                    }
-                    Some(_) => parser.skip(1)?,
                 }
             }
         })

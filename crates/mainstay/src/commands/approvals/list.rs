@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use mainstay_agent::Verdict;
 use mainstay_agent::approval::{self, Approval, Standing, Which};
 use mainstay_agent::question::{self, Asked};
+use mainstay_journal::SessionId;
+use mainstay_journal::session::root;
 use serde_json::{Value, json};
 
 use crate::context::{Context, open_existing};
@@ -17,21 +19,32 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
     let which = if all { Which::All } else { Which::Waiting };
-    let (requests, questions) = match engine::find_owner(&store)? {
+    // Each with the session to go on with: a helper asks for the one that it helps.
+    let (requests, questions): (Vec<_>, Vec<_>) = match engine::find_owner(&store)? {
         None => Default::default(),
         Some(owner) => store.read(|tx| -> mainstay_agent::Result<_> {
-            Ok((approval::list(tx, owner, which)?, question::list(tx, owner, which)?))
+            let mut requests = Vec::new();
+            for approval in approval::list(tx, owner, which)? {
+                let session = root(tx, approval.request.session)?;
+                requests.push((approval, session));
+            }
+            let mut questions = Vec::new();
+            for asked in question::list(tx, owner, which)? {
+                let session = root(tx, asked.question.session)?;
+                questions.push((asked, session));
+            }
+            Ok((requests, questions))
         })?,
     };
     let mut text = String::new();
-    for approval in &requests {
-        write_request(&mut text, approval);
+    for (approval, session) in &requests {
+        write_request(&mut text, approval, *session);
     }
-    for asked in &questions {
-        write_question(&mut text, asked);
+    for (asked, session) in &questions {
+        write_question(&mut text, asked, *session);
     }
-    let waiting = requests.iter().any(|approval| approval.standing == Standing::Open);
-    let asking = questions.iter().any(|asked| asked.standing == question::Standing::Open);
+    let waiting = requests.iter().any(|(approval, _)| approval.standing == Standing::Open);
+    let asking = questions.iter().any(|(asked, _)| asked.standing == question::Standing::Open);
     let mut next = Vec::new();
     if waiting {
         next.push("`mainstay approve ID` or `mainstay deny ID`");
@@ -46,14 +59,14 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
         text.push_str(&settings.completed(&line));
     }
     let data = json!({
-        "requests": requests.iter().map(data).collect::<Vec<_>>(),
-        "questions": questions.iter().map(question_data).collect::<Vec<_>>(),
+        "requests": requests.iter().map(|(approval, _)| data(approval)).collect::<Vec<_>>(),
+        "questions": questions.iter().map(|(asked, _)| question_data(asked)).collect::<Vec<_>>(),
     });
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)
 }
 
-fn write_request(text: &mut String, approval: &Approval) {
+fn write_request(text: &mut String, approval: &Approval, session: SessionId) {
     let request = &approval.request;
     // Writing to a string does not fail.
     let _ = writeln!(
@@ -66,7 +79,7 @@ fn write_request(text: &mut String, approval: &Approval) {
     );
     let mut more = Vec::new();
     more.extend(request.reason.as_deref().map(wording::line));
-    more.push(format!("session {}", request.session));
+    more.push(format!("session {session}"));
     more.push(format!("in {}", approval.workspace));
     match &approval.standing {
         Standing::Open => {
@@ -84,7 +97,7 @@ fn write_request(text: &mut String, approval: &Approval) {
     let _ = writeln!(text, "    {}", more.join("; "));
 }
 
-fn write_question(text: &mut String, asked: &Asked) {
+fn write_question(text: &mut String, asked: &Asked, session: SessionId) {
     let question = &asked.question;
     let _ = writeln!(
         text,
@@ -96,7 +109,7 @@ fn write_question(text: &mut String, asked: &Asked) {
     for (number, choice) in (1..).zip(&question.choices) {
         let _ = writeln!(text, "    {number}. {}", wording::line(choice));
     }
-    let _ = writeln!(text, "    session {}", question.session);
+    let _ = writeln!(text, "    session {session}");
 }
 
 /// A request as data.

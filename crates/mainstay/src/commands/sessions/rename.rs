@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::redaction;
 
 /// Give a session another title
 #[derive(Args, Debug)]
@@ -27,6 +28,8 @@ pub(crate) fn run(args: &RenameArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage("a title is one line of 1 to 200 letters")
             .hint("Write a few words on what the session is about."));
     }
+    let title = redaction::typed(title, context)?;
+    let title = title.as_str();
     let (store, owner) = super::open(context)?;
     let found = super::find(&store, owner, &args.id)?;
     store.write(|tx| session::rename(tx, found.id, title))?;
