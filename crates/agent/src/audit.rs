@@ -137,8 +137,9 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
         let tool = approval.request.tool.clone();
         audit.items.push(Item { at, seq: None, tool, tainted, what });
     }
-    // Entries keep their order: a request was decided before its call ran.
-    audit.items.sort_by_key(|item| (item.at, item.seq.is_some()));
+    // Entries keep their order. Within a millisecond a request follows the result before it: its own
+    // has to wait for a person.
+    audit.items.sort_by_key(|item| (item.at, item.seq.is_none()));
     audit
 }
 
