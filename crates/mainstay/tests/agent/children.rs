@@ -104,13 +104,11 @@ fn a_yes_to_a_child_goes_on_with_the_turn_that_waits_for_it() {
 }
 
 #[test]
-fn a_child_resumed_by_hand_is_taken_in_once() {
+fn a_child_resumed_by_hand_takes_its_parent_along() {
     let (world, session) = parked(2);
     let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
     assert_ne!(child, session);
-    let told = world.run(&["resume", &child, "--yes"]).ended_with(0);
-    assert!(told.stdout.contains("is done"), "{told:#?}");
-    let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
+    let told = world.run(&["resume", &child, "--yes", "--json"]).ended_with(0);
     assert_eq!(told.session(), session);
     assert_eq!(told.event("end")["answer"], "child 0 is done, child 1 is done");
     assert_eq!((world.file("count-0"), world.file("count-1")), ("0\n1\n".into(), "0\n1\n".into()));
@@ -122,7 +120,8 @@ fn a_child_that_another_process_works_on_is_waited_for_and_not_said_to_be_stoppe
     world.configure_more("[policy]\nwrite = \"ask\"\nexecute = \"ask\"");
     let session = world.run(&["run", "--json", "begin"]).ended_with(3).session();
     let child = requests(&world)[0]["session"].as_str().unwrap().to_owned();
-    let other = world.start(&["resume", &child, "--yes"]);
+    // The key of its input goes on with its turn alone.
+    let other = world.start(&["run", "--session", &child, "--key", &child, "--yes", "again"]);
     wait_for("the child", PATIENCE, || !world.file("count-0").is_empty());
     let mut waiting = world.start(&["resume", &session, "--yes", "--json"]);
     waiting.line_with("tool_call", PATIENCE);
