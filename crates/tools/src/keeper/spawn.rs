@@ -235,7 +235,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path().canonicalize().unwrap();
         let line =
-            "pwd; echo \"$NAME\"; env | sort | head -1; ps -o pgid= -p $$ | tr -d ' '; echo $$";
+            "pwd; echo \"$NAME\"; env | sort | head -1; cut -d' ' -f5 /proc/$$/stat; echo $$";
         let line = Program::Line(line.to_owned());
         let environment = [("NAME", "a b"), ("PATH", "/usr/bin:/bin")];
         let (code, output) = run(&line, &here, &environment);
