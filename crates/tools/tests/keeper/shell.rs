@@ -83,7 +83,9 @@ async fn no_key_reaches_a_command() {
     let ours = ["ALLOWED", "HOME", "LC_ALL", "PATH", "TERM", "GIT_TERMINAL_PROMPT"];
     assert!(ours.iter().all(|name| names.contains(name)), "{names:?}");
     assert!(!data(&outcome).contains("secret"), "{names:?}");
-    assert!(!names.iter().any(|name| name.contains("KEY") || name.contains("TOKEN")));
+    // Git's own word for the name of a setting, which is ours.
+    names.retain(|name| *name != "GIT_CONFIG_KEY_0");
+    assert!(!names.iter().any(|name| name.contains("KEY") || name.contains("TOKEN")), "{names:?}");
     scene.keeper.leave().await;
 }
 
