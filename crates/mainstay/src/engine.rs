@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mainstay_agent::{Agent, Ended, Ending, Opened};
-use mainstay_journal::SessionId;
+use mainstay_journal::session::Session;
 use mainstay_journal::turn::Outcome;
+use mainstay_journal::{SessionId, session};
 use mainstay_llm::Candidate;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
 use mainstay_tools::Keeper;
@@ -49,6 +50,12 @@ pub(crate) fn existing_owner(store: &Store, what: &str, typed: &str) -> Result<O
     find_owner(store)?.ok_or_else(|| {
         mainstay_store::Error::UnknownId { what: what.to_owned(), typed: typed.to_owned() }.into()
     })
+}
+
+/// The session that was named.
+pub(crate) fn named(store: &Store, typed: &str) -> Result<Session, Error> {
+    let owner = existing_owner(store, "session", typed)?;
+    Ok(store.read(|tx| session::find(tx, owner, typed))?)
 }
 
 /// An agent for a workspace.

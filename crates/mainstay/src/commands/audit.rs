@@ -7,7 +7,6 @@ use mainstay_agent::approval::{self, Which};
 use mainstay_agent::audit::{self, Audit, Item, What};
 use mainstay_journal::session::Session;
 use mainstay_journal::{entry, session};
-use mainstay_store::Error as StoreError;
 use serde_json::json;
 
 use crate::context::{Context, open_existing};
@@ -29,10 +28,7 @@ pub(crate) struct AuditArgs {
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
-    let owner = engine::find_owner(&store)?.ok_or_else(|| StoreError::UnknownId {
-        what: "session".to_owned(),
-        typed: args.id.clone(),
-    })?;
+    let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, entries, mut approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
         let entries = entry::all(tx, session.id)?;

@@ -24,12 +24,9 @@ pub(crate) struct ContextArgs {
 pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
-    let owner = engine::find_owner(&store)?;
-    let session = super::undo::find(&store, owner, args.id.as_deref())?;
-    // A session has an owner.
-    let Some(owner) = owner else { return Ok(Exit::Done) };
+    let session = super::undo::find(&store, args.id.as_deref())?;
     let workspace = std::path::Path::new(&session.workspace);
-    let agent = engine::agent(context, store, owner, workspace, Overrides::default())?;
+    let agent = engine::agent(context, store, session.owner, workspace, Overrides::default())?;
     let window = agent.context(session.id)?;
     let mut data = json!(window);
     data["session"] = json!(session.id);

@@ -10,11 +10,9 @@ mod rename;
 mod show;
 
 use clap::Subcommand;
-use mainstay_journal::session::{self, Session};
-use mainstay_store::{OwnerId, Store};
+use mainstay_store::Store;
 
 use crate::context::{Context, open_existing};
-use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
@@ -44,17 +42,7 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
     }
 }
 
-/// A store that must be there, and whose sessions are meant.
-fn open(context: &Context) -> Result<(Store, Option<OwnerId>), Error> {
-    let store = open_existing(&context.settings()?.store)?;
-    let owner = engine::find_owner(&store)?;
-    Ok((store, owner))
-}
-
-/// The session that was named.
-fn find(store: &Store, owner: Option<OwnerId>, typed: &str) -> Result<Session, Error> {
-    let unknown =
-        || mainstay_store::Error::UnknownId { what: "session".to_owned(), typed: typed.to_owned() };
-    let owner = owner.ok_or_else(unknown)?;
-    Ok(store.read(|tx| session::find(tx, owner, typed))?)
+/// A store that must be there.
+fn open(context: &Context) -> Result<Store, Error> {
+    Ok(open_existing(&context.settings()?.store)?)
 }

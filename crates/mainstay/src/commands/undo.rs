@@ -6,7 +6,7 @@ use clap::Args;
 use mainstay_agent::snapshots::{Conflicts, Plan, Undone, Which, changed_turns};
 use mainstay_agent::{Agent, Event};
 use mainstay_journal::session::{self, Session};
-use mainstay_store::{OwnerId, Store};
+use mainstay_store::Store;
 use mainstay_tools::snapshot::State;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -60,15 +60,12 @@ pub(crate) struct UndoArgs {
 pub(crate) fn run(args: &UndoArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
-    let owner = engine::find_owner(&store)?;
-    let session = find(&store, owner, args.session.as_deref())?;
+    let session = find(&store, args.session.as_deref())?;
     if args.list {
         return list(context, &store, &session);
     }
     let workspace = super::run::workspace_of(&session, None)?;
-    // A session has an owner.
-    let Some(owner) = owner else { return Ok(Exit::Done) };
-    let agent = engine::agent(context, store, owner, &workspace, Overrides::default())?;
+    let agent = engine::agent(context, store, session.owner, &workspace, Overrides::default())?;
     let done = engine::block_on(async |cancel: CancellationToken| {
         let done = act(args, context, &agent, &session, &cancel).await;
         agent.leave().await;
@@ -120,21 +117,12 @@ async fn act(
 }
 
 /// The session that is meant: the one that was named, or the last one in this directory.
-pub(crate) fn find(
-    store: &Store,
-    owner: Option<OwnerId>,
-    typed: Option<&str>,
-) -> Result<Session, Error> {
+pub(crate) fn find(store: &Store, typed: Option<&str>) -> Result<Session, Error> {
     if let Some(typed) = typed {
-        let unknown = || mainstay_store::Error::UnknownId {
-            what: "session".to_owned(),
-            typed: typed.to_owned(),
-        };
-        let owner = owner.ok_or_else(unknown)?;
-        return Ok(store.read(|tx| session::find(tx, owner, typed))?);
+        return engine::named(store, typed);
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    let sessions = match owner {
+    let sessions = match engine::find_owner(store)? {
         Some(owner) => store.read(|tx| session::list(tx, owner, 1_000))?,
         None => Vec::new(),
     };

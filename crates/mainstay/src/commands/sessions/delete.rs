@@ -10,6 +10,7 @@ use mainstay_store::Store;
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::wording;
@@ -30,10 +31,10 @@ pub(crate) struct DeleteArgs {
 }
 
 pub(crate) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, Error> {
-    let (store, owner) = super::open(context)?;
+    let store = super::open(context)?;
     let mut found: Vec<Session> = Vec::new();
     for typed in &args.ids {
-        let session = super::find(&store, owner, typed)?;
+        let session = engine::named(&store, typed)?;
         if found.iter().all(|other| other.id != session.id) {
             found.push(session);
         }

@@ -8,6 +8,7 @@ use mainstay_store::fsatomic;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
@@ -27,8 +28,8 @@ pub(crate) struct ExportArgs {
 }
 
 pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
-    let (store, owner) = super::open(context)?;
-    let session = super::find(&store, owner, &args.id)?;
+    let store = super::open(context)?;
+    let session = engine::named(&store, &args.id)?;
     let text = store.read(|tx| archive::export(tx, session.id))?;
     let Some(path) = &args.to else {
         context.output.document(text.as_bytes())?;

@@ -5,6 +5,7 @@ use mainstay_agent::sessions;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
@@ -23,8 +24,8 @@ pub(crate) struct ForkArgs {
 }
 
 pub(crate) fn run(args: &ForkArgs, context: &Context) -> Result<Exit, Error> {
-    let (store, owner) = super::open(context)?;
-    let parent = super::find(&store, owner, &args.id)?;
+    let store = super::open(context)?;
+    let parent = engine::named(&store, &args.id)?;
     if let Some(turn) = args.at
         && !(1..=parent.turns).contains(&turn)
     {

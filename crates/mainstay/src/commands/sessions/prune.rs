@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::delete::{confirmed, delete};
 use crate::context::Context;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
@@ -57,13 +58,13 @@ fn time(typed: &str) -> Result<i64, String> {
 }
 
 pub(crate) fn run(args: &PruneArgs, context: &Context) -> Result<Exit, Error> {
-    let (store, owner) = super::open(context)?;
+    let store = super::open(context)?;
     let prune = Prune {
         before: wall_millis().saturating_sub(args.older_than),
         keep: args.keep,
         unfinished: args.unfinished,
     };
-    let Prunable { sessions, unfinished } = match owner {
+    let Prunable { sessions, unfinished } = match engine::find_owner(&store)? {
         Some(owner) => store.read(|tx| prunable(tx, owner, &prune))?,
         None => Prunable::default(),
     };

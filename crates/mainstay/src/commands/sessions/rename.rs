@@ -5,6 +5,7 @@ use mainstay_journal::session;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::redaction;
@@ -30,8 +31,8 @@ pub(crate) fn run(args: &RenameArgs, context: &Context) -> Result<Exit, Error> {
     }
     let title = redaction::typed(title, context)?;
     let title = title.as_str();
-    let (store, owner) = super::open(context)?;
-    let found = super::find(&store, owner, &args.id)?;
+    let store = super::open(context)?;
+    let found = engine::named(&store, &args.id)?;
     store.write(|tx| session::rename(tx, found.id, title))?;
     let data = json!({ "id": found.id, "title": title });
     context.output.answer(&data, &format!("Session {} is called \"{title}\" now.\n", found.id))?;

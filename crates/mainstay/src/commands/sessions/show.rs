@@ -8,7 +8,6 @@ use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, On};
 use mainstay_journal::{session, turn};
 use mainstay_message::{AssistantPart, Content};
-use mainstay_store::Error as StoreError;
 use serde_json::{Value, json};
 
 use super::list;
@@ -28,10 +27,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
-    let owner = engine::find_owner(&store)?.ok_or_else(|| StoreError::UnknownId {
-        what: "session".to_owned(),
-        typed: args.id.clone(),
-    })?;
+    let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, turn, entries, spent) = store.read(|tx| -> mainstay_journal::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
         let turn = turn::last(tx, session.id)?;
