@@ -4,21 +4,27 @@
 //! changed. It holds a session whose turn was answered, and one that was killed, with its keeper, in
 //! the second of three commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mainstay_store::{Location, Options, Schema, Store, params};
 use mainstay_testkit::model::rounds;
+use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
 /// What the program writes now.
 const NEWEST: &str = "agent 4, journal 2, store 1";
-const VERSIONS: [&str; 1] = ["store-1-journal-1-agent-1.db"];
+const VERSIONS: [&str; 2] = ["store-1-journal-1-agent-1.db", "store-1-journal-2-agent-4.db"];
+
+fn kept(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version)
+}
 
 /// Puts the store of a past version into a world.
 fn put(world: &World, version: &str) {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
+    let kept = kept(version);
     let path = world.home().join("store.db");
     std::fs::copy(kept, &path).unwrap();
     // The parts above the store are not told of, and so not changed.
@@ -65,4 +71,33 @@ fn a_session_of_every_past_version_goes_on() {
         assert!(info.contains(NEWEST), "keep a file of the version before this one: {info}");
         world.model.assert_no_violations();
     }
+}
+
+/// Run it before a migration is added, and rename the file it leaves after the versions in `NEWEST`.
+#[test]
+#[ignore = "makes the file of this version"]
+fn make_the_file_of_this_version() {
+    let world = World::new(
+        rounds(3, |number| {
+            let wait = if number == 1 { "test ! -e wait || sleep 60; " } else { "" };
+            ("shell", json!({ "command": format!("{wait}echo {number} >> count") }))
+        })
+        .finally("All counted."),
+    );
+    world.run(&["run", "--yes", "count first"]).ended_with(0);
+    std::fs::write(world.workspace().join("wait"), "").unwrap();
+    let mut running = world.start(&["run", "--yes", "count again"]);
+    let sleeps = || world.processes().iter().any(|line| line.ends_with("sleep 60 "));
+    wait_for("the second command", Duration::from_secs(20), sleeps);
+    running.kill_and_wait();
+    for line in world.processes() {
+        let pid = line.split(':').next().and_then(|pid| pid.parse().ok()).unwrap();
+        // One may go by itself when another does.
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_raw(pid).unwrap(),
+            rustix::process::Signal::KILL,
+        );
+    }
+    let made = kept("store-new.db");
+    world.run(&["backup", &made.display().to_string()]).ended_with(0);
 }
