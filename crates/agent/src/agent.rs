@@ -13,6 +13,7 @@ use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::offer::Offer;
+use crate::session_search::SessionSearch;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -134,6 +135,7 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let window = settings.chain.first().and_then(|candidate| candidate.window);
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
+    tools.push(Arc::new(SessionSearch::new(agent.clone())));
     tools.push(Arc::new(Delegate::new(agent)));
     Offer::new(tools, window)
 }

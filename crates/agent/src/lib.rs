@@ -31,6 +31,7 @@ mod prompt;
 pub mod question;
 mod redaction;
 mod remembered;
+pub mod session_search;
 pub mod sessions;
 mod settings;
 pub mod snapshots;

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use mainstay_store::{Component, Migration, OwnerId, Progress, ReadTx, Store, WriteTx, params};
 
-pub use index::{Caught, catch_up, rebuild};
+pub use index::{Caught, catch_up, forget_deleted, rebuild};
 
 use crate::{Result, SessionId};
 use query::Query;
@@ -197,7 +197,8 @@ pub fn excerpts(
         .collect())
 }
 
-/// Notes that a session is deleted. Its words leave the index when it next catches up.
+/// Notes that a session is deleted. Its words leave the index with [`forget_deleted`], or when it next
+/// catches up.
 pub fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     tx.execute(
         "INSERT INTO cache_search_gone (session) VALUES (?1) ON CONFLICT (session) DO NOTHING",

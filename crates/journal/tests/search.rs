@@ -172,10 +172,52 @@ fn nothing_that_is_typed_is_an_error() {
         let me = owner(store, "me");
         session_of(store, me, &[user("plain words, it's 100% 'quoted' \\ and NEAR (something)")]);
         for typed in [
-            "", " ", "\"", "\"\"", "*", "-", "--", "- -", "-x", "AND", "OR", "NOT", "NEAR(a b)", "a:b",
-            "words:plain", "owner:x", "{words}", "^plain", "+plain", "plain)", "((", "'", "''", "\\",
-            "\\'", "%", "_", "%%%_", "🦀", "\u{0}", "a\u{0}b", "\u{200d}", "!plain", "plain & | !", ":*",
-            "plain:*", "<->", "'plain'", "\"it's", "1", "é", "ß", "\u{301}", "ﬁ", "𝔸𝔹", "x\u{301}*",
+            "",
+            " ",
+            "\"",
+            "\"\"",
+            "*",
+            "-",
+            "--",
+            "- -",
+            "-x",
+            "AND",
+            "OR",
+            "NOT",
+            "NEAR(a b)",
+            "a:b",
+            "words:plain",
+            "owner:x",
+            "{words}",
+            "^plain",
+            "+plain",
+            "plain)",
+            "((",
+            "'",
+            "''",
+            "\\",
+            "\\'",
+            "%",
+            "_",
+            "%%%_",
+            "🦀",
+            "\u{0}",
+            "a\u{0}b",
+            "\u{200d}",
+            "!plain",
+            "plain & | !",
+            ":*",
+            "plain:*",
+            "<->",
+            "'plain'",
+            "\"it's",
+            "1",
+            "é",
+            "ß",
+            "\u{301}",
+            "ﬁ",
+            "𝔸𝔹",
+            "x\u{301}*",
         ] {
             let answer = ask(store, me, &words(typed));
             assert!(answer.hits.len() <= 1, "{typed}");
@@ -196,7 +238,8 @@ fn where_no_entry_has_all_words_those_with_some_are_found() {
             me,
             &[user("the token expires"), user("the auth flow"), user("the weather is fine")],
         );
-        let answer = ask(store, me, &words("what did we say of the token expiry and the auth flow"));
+        let answer =
+            ask(store, me, &words("what did we say of the token expiry and the auth flow"));
         assert!(answer.partly);
         assert_eq!(answer.hits[0].seq, 2, "{:?}", places(&answer.hits));
         let answer = ask(store, me, &words("the token"));
@@ -214,7 +257,11 @@ fn a_hit_shows_its_words_and_its_neighbours() {
             me,
             &[
                 user(&format!("before {}", "x ".repeat(400))),
-                assistant(&format!("{} the Needle lies\nhere {}", "hay ".repeat(300), "hay ".repeat(300))),
+                assistant(&format!(
+                    "{} the Needle lies\nhere {}",
+                    "hay ".repeat(300),
+                    "hay ".repeat(300)
+                )),
                 result("after"),
             ],
         );
@@ -283,7 +330,8 @@ fn time_session_workspace_and_speaker_narrow_a_search() {
         assert_eq!(with(place("/work")), 7);
         assert_eq!(with(place("/")), 7);
         assert_eq!(with(place("/work/%")), 0);
-        for (who, count) in [(Who::User, 2), (Who::Assistant, 2), (Who::Tool, 2), (Who::Notice, 1)] {
+        for (who, count) in [(Who::User, 2), (Who::Assistant, 2), (Who::Tool, 2), (Who::Notice, 1)]
+        {
             assert_eq!(with(Filter { who: Some(who), ..Filter::default() }), count, "{who:?}");
         }
         assert_eq!(with(Filter { since: Some(1002), ..Filter::default() }), 3);
@@ -303,7 +351,8 @@ fn nobody_finds_the_words_of_another_owner() {
         let mine = session_of(store, me, &[user("my secret_plan is ice cream")]);
         let many: Vec<Body> = (0..300).map(|_| user("the secret_plan of somebody else")).collect();
         let yours = session_of(store, you, &many);
-        for typed in ["secret", "secret plan", "secret_plan", "ecret_pla", "secre*", "plan OR ice"] {
+        for typed in ["secret", "secret plan", "secret_plan", "ecret_pla", "secre*", "plan OR ice"]
+        {
             let answer = ask(store, me, &words(typed));
             assert_eq!(places(&answer.hits), [(mine, 1)], "{typed}");
             let theirs = ask(store, you, &words(typed));

@@ -95,7 +95,8 @@ impl Place {
 
     /// A handle of its own on the store, as another process has.
     pub(crate) fn store(&self) -> (Store, OwnerId) {
-        let options = Options::new(Schema::new(&[JOURNAL, AGENT])).clock(self.clock.clone());
+        let options = Options::new(Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT]))
+            .clock(self.clock.clone());
         let store = Store::open(&self.location, options).unwrap();
         let owner = store.write(|tx| tx.owner("me")).unwrap();
         (store, owner)

@@ -81,8 +81,7 @@ pub(super) fn follow(
                 return Ok(caught);
             }
             let (pieces, after) = store.read(|tx| gather(tx, &plan, next))?;
-            let documents: Vec<Piece<Prepared>> =
-                pieces.into_iter().map(Piece::prepared).collect();
+            let documents: Vec<Piece<Prepared>> = pieces.into_iter().map(Piece::prepared).collect();
             let gained: u64 = documents.iter().map(Piece::entries).sum();
             match store.write(|tx| add(tx, owner, &documents))? {
                 Added::All => {
@@ -108,11 +107,19 @@ pub fn rebuild(store: &Store) -> Result<()> {
     make(store, Make::Anew)
 }
 
+/// Removes the words of deleted sessions from the index, where there is one.
+pub fn forget_deleted(store: &Store) -> Result<()> {
+    let gone: Vec<SessionId> = store.read(|tx| -> Result<_> {
+        if !is_fit(tx)? {
+            return Ok(Vec::new());
+        }
+        Ok(tx.query("SELECT session FROM cache_search_gone", params![], |row| row.get(0))?)
+    })?;
+    forget_gone(store, &gone)
+}
+
 /// Runs something with the index. Where the index turns out to be damaged it is made anew, once.
-pub(super) fn healed<T>(
-    store: &Store,
-    mut work: impl FnMut(&Store) -> Result<T>,
-) -> Result<T> {
+pub(super) fn healed<T>(store: &Store, mut work: impl FnMut(&Store) -> Result<T>) -> Result<T> {
     match work(store) {
         Err(Error::Store(
             mainstay_store::Error::Damaged { .. } | mainstay_store::Error::Statement(_),
@@ -226,8 +233,7 @@ fn plan(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Plan> {
         params![owner],
         |row| row.get(0),
     )?;
-    let mut plan =
-        Plan { behind: Vec::new(), gone, seen: seen.unwrap_or(0), seen_before, full };
+    let mut plan = Plan { behind: Vec::new(), gone, seen: seen.unwrap_or(0), seen_before, full };
     grown(tx, owner, "s.used_at >= ?2", from, &mut plan)?;
     if !full {
         let unfinished =
@@ -278,10 +284,7 @@ fn forget_gone(store: &Store, gone: &[SessionId]) -> Result<()> {
             )?;
             if let Some(number) = number {
                 engine::of(tx).remove(tx, number)?;
-                tx.execute(
-                    "DELETE FROM cache_search_sessions WHERE number = ?1",
-                    params![number],
-                )?;
+                tx.execute("DELETE FROM cache_search_sessions WHERE number = ?1", params![number])?;
             }
             tx.execute("DELETE FROM cache_search_gone WHERE session = ?1", params![*session])?;
             Ok(())
@@ -339,11 +342,7 @@ impl<T> Piece<T> {
 }
 
 /// Reads the next entries, of several sessions where they are short.
-fn gather(
-    tx: &mut ReadTx<'_>,
-    plan: &Plan,
-    mut next: Place,
-) -> Result<(Vec<Piece<Raw>>, Place)> {
+fn gather(tx: &mut ReadTx<'_>, plan: &Plan, mut next: Place) -> Result<(Vec<Piece<Raw>>, Place)> {
     let (mut pieces, mut count, mut bytes) = (Vec::new(), 0, 0);
     while let Some(Behind { session, last, .. }) = plan.behind.get(next.session) {
         let mut entries = Vec::new();

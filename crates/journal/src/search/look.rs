@@ -10,7 +10,9 @@ use mainstay_store::{OwnerId, ReadTx, params};
 
 use super::engine::{self, Candidate, Engine, LOOKED_THROUGH, Wanted};
 use super::query::{Query, Term};
-use super::{Answer, Asked, Excerpt, Filter, Hit, Sort, Who, excerpts, folding, index, snippet, text};
+use super::{
+    Answer, Asked, Excerpt, Filter, Hit, Sort, Who, excerpts, folding, index, snippet, text,
+};
 use crate::{Result, SessionId};
 
 /// Matches that are weighed against each other.
@@ -166,12 +168,7 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    fn weighed(
-        &self,
-        found: Vec<Candidate>,
-        rarity: &[i64],
-        fragments: &[&str],
-    ) -> Vec<Weighed> {
+    fn weighed(&self, found: Vec<Candidate>, rarity: &[i64], fragments: &[&str]) -> Vec<Weighed> {
         found
             .into_iter()
             .filter_map(|mut candidate| {

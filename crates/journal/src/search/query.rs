@@ -37,7 +37,8 @@ pub(super) struct Term {
 impl Query {
     /// Reads what was typed: words, `"phrases"`, `begin*`, `-without`, and `OR` between words.
     pub(super) fn parse(typed: &str) -> Self {
-        let typed: String = typed.chars().take(LONGEST).collect();
+        // No store takes a NUL.
+        let typed: String = typed.replace('\0', " ").chars().take(LONGEST).collect();
         let mut query = Self { literal: folded(typed.trim()), ..Self::default() };
         let mut rest = typed.as_str();
         loop {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::Snippet;
 use super::folding::folded_with_places;
 use super::query::Term;
-use super::Snippet;
 
 /// Bytes that are shown, about, and of these before the first mark.
 const LENGTH: usize = 280;
@@ -40,7 +40,8 @@ pub(super) fn of(text: &str, terms: &[Term]) -> Snippet {
 pub(super) fn beginning(text: &str, longest: usize) -> String {
     let mut out = String::new();
     let mut left = longest;
-    for word in text.split_whitespace() {
+    let between = |character: char| character.is_whitespace() || character.is_control();
+    for word in text.split(between).filter(|word| !word.is_empty()) {
         let space = usize::from(!out.is_empty());
         let length = word.chars().count() + space;
         if length > left {
@@ -157,7 +158,8 @@ mod tests {
 
     #[test]
     fn the_part_with_most_of_the_words_is_shown() {
-        let text = format!("needle {} needle and thread {}", "hay ".repeat(200), "hay ".repeat(200));
+        let text =
+            format!("needle {} needle and thread {}", "hay ".repeat(200), "hay ".repeat(200));
         let snippet = of(&text, &Query::parse("needle thread").terms);
         let marked = snippet.marked("[", "]");
         assert!(marked.contains("[needle] and [thread]"), "{marked}");
@@ -173,6 +175,7 @@ mod tests {
         assert_eq!(beginning(" a\n b  c ", 10), "a b c");
         assert_eq!(beginning("hello world", 8), "hello wo…");
         assert_eq!(beginning(&"字".repeat(10), 3), "字字字…");
+        assert_eq!(beginning("\u{1b}[2Jx", 9), "[2Jx");
         assert_eq!(beginning("", 3), "");
     }
 }

@@ -106,7 +106,8 @@ impl Engine for Sqlite {
     }
 
     fn matches(&self, tx: &mut ReadTx<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
-        let Wanted { owner, filter, terms, without, fragments, bounds, oldest_first, most } = wanted;
+        let Wanted { owner, filter, terms, without, fragments, bounds, oldest_first, most } =
+            wanted;
         let mut statement = Statement::default();
         let (words, mut also) = (expression(*owner, terms, without), String::new());
         let (table, expression) = if fragments.is_empty() {

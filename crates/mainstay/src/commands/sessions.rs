@@ -7,6 +7,7 @@ mod import;
 mod list;
 mod prune;
 mod rename;
+mod search;
 mod show;
 
 use clap::Subcommand;
@@ -21,6 +22,7 @@ use crate::exit::Exit;
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Search(search::SearchArgs),
     Fork(fork::ForkArgs),
     Rename(rename::RenameArgs),
     Export(export::ExportArgs),
@@ -33,6 +35,7 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
     match command {
         SessionsCommand::List(args) => list::run(args, context),
         SessionsCommand::Show(args) => show::run(args, context),
+        SessionsCommand::Search(args) => search::run(args, context),
         SessionsCommand::Fork(args) => fork::run(args, context),
         SessionsCommand::Rename(args) => rename::run(args, context),
         SessionsCommand::Export(args) => export::run(args, context),
