@@ -20,7 +20,7 @@ const WEIGHED: i64 = 256;
 /// Where some words are enough, so many of the rarest are looked for.
 const RAREST: usize = 6;
 /// A word that is in more entries than this is as common as any.
-const COMMON: i64 = 2_000;
+const COMMON: i64 = 1_000;
 /// Characters of the neighbours that are shown.
 const NEIGHBOUR: usize = 200;
 /// Fewer characters are in every name.
@@ -50,12 +50,17 @@ pub(super) fn look(
     let Some(bounds) = bounds(tx, &asked.filter)? else { return Ok(answer) };
     let search = Search { engine: engine::of(tx), owner, asked, query, bounds };
     let terms: Vec<&Term> = query.terms.iter().collect();
-    let rarity = search.rarity(tx)?;
+    // Between the matches of a single word its rarity makes no difference.
+    let mut rarity = match terms.len() {
+        1 => vec![COMMON],
+        _ => search.rarity(tx)?,
+    };
     let mut fragments: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     if !query.any {
         found = search.matches(tx, &terms, &[], WEIGHED)?;
         if found.is_empty() {
+            rarity = search.rarity(tx)?;
             // What is no word anywhere may be a piece of a name.
             let (pieces, words) = search.pieces(&terms, &rarity);
             if !pieces.is_empty() {
@@ -142,6 +147,10 @@ impl<'a> Search<'a> {
         let mut terms: Vec<(i64, &Term)> =
             rarity.iter().copied().zip(&self.query.terms).filter(|(count, _)| *count > 0).collect();
         terms.sort_by_key(|(count, _)| *count);
+        // What is everywhere says nothing where something else does.
+        if terms.first().is_some_and(|(count, _)| *count < COMMON) {
+            terms.retain(|(count, _)| *count < COMMON);
+        }
         let mut found: BTreeMap<i64, Candidate> = BTreeMap::new();
         let most = WEIGHED / 2;
         for (_, term) in terms.into_iter().take(RAREST) {
