@@ -527,3 +527,69 @@ fn an_index_that_is_rebuilt_finds_the_same() {
         assert_eq!(documents(store), 60);
     });
 }
+
+#[test]
+fn two_that_catch_up_at_once_add_everything_and_nothing_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Location::file(directory.path().join("store.db"));
+    let server: Location = mainstay_testkit::postgres::fresh().parse().unwrap();
+    for place in [file, server] {
+        let stores: Vec<Store> = (0..3).map(|_| Store::open(&place, options()).unwrap()).collect();
+        let me = owner(&stores[0], "me");
+        for number in 0..40 {
+            let bodies: Vec<Body> =
+                (0..60).map(|n| user(&format!("grain_{number} of sand {n}"))).collect();
+            session_of(&stores[0], me, &bodies);
+        }
+        std::thread::scope(|scope| {
+            for store in &stores {
+                scope.spawn(move || {
+                    let answer = ask(store, me, &words("grain_39"));
+                    assert_eq!((answer.behind, answer.hits.len()), (0, 50));
+                });
+            }
+            // Somebody else makes it anew in the middle.
+            scope.spawn(|| rebuild(&stores[1]).unwrap());
+        });
+        assert_eq!(ask(&stores[2], me, &words("sand")).hits.len(), 50);
+        assert_eq!(documents(&stores[0]), 40 * 60);
+    }
+}
+
+#[test]
+fn a_server_that_refuses_its_extension_still_finds_words_and_says_what_is_missing() {
+    use mainstay_testkit::postgres::{DATABASE, admin_url, fresh_schema, psql};
+    let (schema, name) = (fresh_schema(), fresh_schema());
+    let (database, role) = (format!("{name}_database"), format!("{name}_role"));
+    psql(&format!("CREATE DATABASE {database}"));
+    psql(&format!("CREATE ROLE {role} LOGIN"));
+    let url = format!("{}?schema={schema}", admin_url()).replace(DATABASE, &database);
+    let admin = Store::open(&url.parse().unwrap(), options()).unwrap();
+    for grant in [
+        format!("GRANT ALL ON SCHEMA {schema} TO {role}"),
+        format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}"),
+    ] {
+        write(&admin, |tx| Ok(tx.execute(&grant, params![])?));
+    }
+    let url = url.replace("postgres@", &format!("{role}@"));
+    let store = Store::open(&url.parse().unwrap(), options()).unwrap();
+    let me = owner(&store, "me");
+    session_of(&store, me, &[user("the retry_budget is here"), user("nothing")]);
+    assert_eq!(found(&store, me, "retry_budget"), [1]);
+    let answer = ask(&store, me, &words("etry_budg"));
+    assert_eq!(answer.hits.len(), 1);
+    let said = answer.shortcoming.unwrap();
+    assert!(said.contains("CREATE EXTENSION pg_trgm"), "{said}");
+
+    // With the extension there is nothing to say.
+    write(&admin, |tx| {
+        tx.execute("CREATE EXTENSION pg_trgm WITH SCHEMA public", params![])?;
+        Ok(())
+    });
+    rebuild(&store).unwrap();
+    let answer = ask(&store, me, &words("etry_budg"));
+    assert_eq!((answer.hits.len(), answer.shortcoming), (1, None));
+    drop((store, admin));
+    psql(&format!("DROP DATABASE {database} WITH (FORCE)"));
+    psql(&format!("DROP ROLE {role}"));
+}

@@ -21,6 +21,7 @@ mod past;
 mod postgres;
 mod redaction;
 mod sandbox;
+mod searching;
 mod sessions;
 mod sharing;
 mod tainting;
