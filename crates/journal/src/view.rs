@@ -3,11 +3,21 @@
 //! Whatever the entries are, the messages are well-formed: the first is the user's; every call is
 //! followed at once by the results of all calls of its message, in their order; no two messages of
 //! one side stand next to each other; no message is empty.
+//!
+//! Where there are compactions in force, what they replace is told as a record, in the harness's
+//! name and not as a task; then come the user's current instruction and the entries that stay, those
+//! that are to be shortened in few words. Entries that came while a summary was being made stay.
+
+mod record;
+mod shortened;
 
 use mainstay_message::{AssistantPart, Call, CallResult, Content, Message};
 
+use crate::compaction::Standing;
 use crate::entry::{Body, Entry};
 use crate::turn::Outcome;
+pub use record::RECORD;
+pub(crate) use shortened::Shortener;
 
 /// The messages of a journal that grows.
 #[derive(Clone, Debug, Default)]
@@ -21,18 +31,30 @@ pub struct Transcript {
     meanwhile: Vec<Content>,
 }
 
-/// The messages that these entries make.
-pub fn transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Message> {
-    let mut transcript = Transcript::default();
-    for entry in entries {
-        transcript.push(&entry.body, entry.at);
-    }
+/// The messages that these entries, all from a session's first on, make.
+pub fn transcript(entries: &[Entry]) -> Vec<Message> {
+    let mut transcript = Transcript::of(entries);
     transcript.close();
     transcript.messages
 }
 
 impl Transcript {
-    /// Takes the next entry in, and when it was written.
+    /// The messages of all entries of a session so far; what comes after them can be pushed.
+    pub fn of(entries: &[Entry]) -> Self {
+        let standing = Standing::of(entries);
+        let mut transcript = Self::default();
+        if let Some(compaction) = standing.replacing() {
+            transcript.say(record::told(entries, compaction, standing.through));
+        }
+        let shortener = Shortener::new(entries, &standing);
+        for entry in entries.iter().filter(|entry| entry.seq > standing.through) {
+            transcript.push(&shortener.shown(entry), entry.at);
+        }
+        transcript
+    }
+
+    /// Takes the next entry in, and when it was written. A compaction, and one that is taken back,
+    /// change what was before: then the messages are made anew with [`of`](Self::of).
     pub fn push(&mut self, body: &Body, at: i64) {
         match body {
             Body::User { content } => {
@@ -48,6 +70,7 @@ impl Transcript {
                     self.notice(&words);
                 }
             }
+            Body::Compaction(_) | Body::Restored { .. } => {}
         }
     }
 
@@ -55,6 +78,11 @@ impl Transcript {
     /// model, and what it could not settle is closed here in words.
     pub fn messages(&mut self) -> &[Message] {
         self.close();
+        &self.messages
+    }
+
+    /// The messages so far, without results of calls that others of their message are waited for.
+    pub fn settled(&self) -> &[Message] {
         &self.messages
     }
 

@@ -72,7 +72,11 @@ impl Talk<'_> {
                         }
                     }
                 }
-                Body::Result { .. } | Body::Notice { .. } | Body::End { .. } => {}
+                Body::Result { .. }
+                | Body::Notice { .. }
+                | Body::End { .. }
+                | Body::Compaction(_)
+                | Body::Restored { .. } => {}
             }
         }
         if let Ok(Some(spent)) = self.place.spent() {

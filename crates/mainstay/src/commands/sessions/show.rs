@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use mainstay_agent::budget::dollars;
+use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, On};
 use mainstay_journal::{session, turn};
 use mainstay_message::{AssistantPart, Content};
 use serde_json::{Value, json};
 
-use super::list;
+use super::{list, view};
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
@@ -22,6 +23,9 @@ use crate::wording;
 pub(crate) struct ShowArgs {
     /// The session (the start of its id is enough)
     id: String,
+    /// Show what a model was sent as of this entry, with what was compacted then
+    #[arg(long, value_name = "N")]
+    at: Option<i64>,
 }
 
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
@@ -36,6 +40,9 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
         Ok((session, turn, entries, spent))
     })?;
 
+    if let Some(at) = args.at {
+        return view::show(context, &session, &entries, at);
+    }
     let mut data = list::data(&session, turn.as_ref());
     data["spent"] = json!(spent);
     data["log"] = entries.iter().map(entry_data).collect();
@@ -100,10 +107,35 @@ fn write_entry(text: &mut String, entry: &Entry) {
             let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             head(&format!("end of the turn: {}{reason}", outcome.as_str()));
         }
+        Body::Compaction(made) => head(&compacted(made)),
+        Body::Restored { number } => {
+            head(&format!("compaction {number} and those after it were taken back"));
+        }
     }
 }
 
-fn contents(text: &mut String, content: &[Content]) {
+/// A compaction in a line.
+fn compacted(made: &Compaction) -> String {
+    let covers = match (made.through, made.trimmed) {
+        (0, 0) => "nothing".to_owned(),
+        (0, trimmed) => format!("entries up to {trimmed} shortened"),
+        (through, trimmed) if trimmed > through => {
+            format!("entries 1 to {through} replaced, up to {trimmed} shortened")
+        }
+        (through, _) => format!("entries 1 to {through} replaced"),
+    };
+    let focus =
+        made.focus.as_deref().map(|focus| format!(", looking after {}", wording::line(focus)));
+    format!(
+        "compaction {}: {covers}; {} tokens before, {} after{}",
+        made.number,
+        made.before,
+        made.after,
+        focus.unwrap_or_default()
+    )
+}
+
+pub(super) fn contents(text: &mut String, content: &[Content]) {
     for part in content {
         match part {
             Content::Text(words) => text.push_str(&format!("{}\n", words.trim_end())),
