@@ -33,7 +33,11 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Steps { steps } => Some(Noted::Steps(
                 steps
                     .into_iter()
-                    .map(|step| Item { text: step.content, status: word(step.status).to_owned() })
+                    .map(|step| Item {
+                        text: step.content,
+                        status: word(step.status).to_owned(),
+                        done: step.status == Progress::Done,
+                    })
                     .collect(),
             )),
             Fact::Background { .. }

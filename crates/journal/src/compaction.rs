@@ -129,9 +129,21 @@ impl<'a> Standing<'a> {
                 _ => {}
             }
         }
+        Self::made(made)
+    }
+
+    /// What it would be with one more compaction after all entries.
+    #[must_use]
+    pub fn and(&self, seq: i64, compaction: &'a Compaction) -> Self {
+        let mut made = self.made.clone();
+        made.push((seq, compaction));
+        Self::made(made)
+    }
+
+    fn made(made: Vec<(i64, &'a Compaction)>) -> Self {
         let within = |mark: i64, seq: i64| mark.min(seq - 1).max(0);
-        let replaced = made.iter().rev().map(|(seq, made)| within(made.through, *seq));
-        let through = replaced.into_iter().find(|through| *through > 0).unwrap_or(0);
+        let mut replaced = made.iter().rev().map(|(seq, made)| within(made.through, *seq));
+        let through = replaced.find(|through| *through > 0).unwrap_or(0);
         let trimmed = made.iter().map(|(seq, made)| within(made.trimmed, *seq)).max().unwrap_or(0);
         Self { made, through, trimmed }
     }

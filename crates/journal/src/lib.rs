@@ -34,4 +34,4 @@ pub use fork::{fork, last_input};
 pub use ids::{CallId, SessionId, TurnId};
 pub use removal::remove;
 pub use schema::JOURNAL;
-pub use view::{RECORD, Transcript, transcript};
+pub use view::{RECORD, Transcript, preview, shown_through, transcript};

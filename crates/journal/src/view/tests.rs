@@ -184,6 +184,60 @@ proptest! {
     }
 
     #[test]
+    fn a_preview_is_what_will_be_shown(bodies in bodies(), made in compaction()) {
+        let mut entries = entries(bodies);
+        let seq = entries.len() as i64 + 1;
+        let Body::Compaction(compaction) = &made else { unreachable!() };
+        let previewed = preview(&entries, compaction);
+        entries.push(Entry { seq, turn: TurnId::new(), at: 0, body: made });
+        prop_assert_eq!(previewed, transcript(&entries));
+    }
+
+    #[test]
+    fn a_cut_splits_no_group_and_keeps_what_was_asked_and_said_last(
+        bodies in bodies(),
+        budget in 0_usize..3000,
+    ) {
+        let entries = entries(bodies);
+        let size = |body: &Body| format!("{body:?}").len();
+        let Some(cut) = crate::cut(&entries, budget, size) else { return Ok(()) };
+        let standing = Standing::of(&entries);
+        prop_assert!(cut.through > standing.through);
+        let (before, tail): (Vec<&Entry>, Vec<&Entry>) =
+            entries.iter().partition(|entry| entry.seq <= cut.through);
+        // The last answer and the last words of the user are in the tail, or kept.
+        let answers = |entry: &&Entry| matches!(entry.body, Body::Assistant { .. });
+        let last = entries.iter().filter(answers).next_back().map(|entry| entry.seq);
+        prop_assert!(last.is_some_and(|last| last > cut.through));
+        let said = |entry: &&Entry| matches!(entry.body, Body::User { .. });
+        if let Some(last) = entries.iter().filter(said).next_back() {
+            prop_assert!(last.seq > cut.through || cut.keeps.contains(&last.seq));
+        }
+        // No result in the tail answers a call before it.
+        let asked: Vec<&str> = before.iter().flat_map(|entry| match &entry.body {
+            Body::Assistant { parts, .. } => calls(parts),
+            _ => Vec::new(),
+        }).collect();
+        let shown = |compaction: Option<&Compaction>| -> Vec<CallResult> {
+            let messages = match compaction {
+                Some(compaction) => preview(&entries, compaction),
+                None => transcript(&entries),
+            };
+            let results = messages.into_iter().filter_map(|message| match message {
+                Message::Results(results) => Some(results),
+                _ => None,
+            });
+            results.flatten().collect()
+        };
+        let made = Compaction { number: 9, through: cut.through, ..Compaction::default() };
+        let expected: Vec<CallResult> = shown(None)
+            .into_iter()
+            .filter(|result| !asked.contains(&result.call.as_str()))
+            .collect();
+        prop_assert_eq!(shown(Some(&made)), expected, "{:?}", tail);
+    }
+
+    #[test]
     fn what_is_taken_back_never_was(bodies in bodies(), number in 1_i64..4) {
         let mut entries = entries(bodies);
         let seq = entries.len() as i64 + 1;
