@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{self, Body, Entry};
 use crate::ledger::Ledger;
-use crate::{Result, SessionId, TurnId};
+use crate::{Error, Result, SessionId, TurnId};
 
 /// What a compaction says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,8 @@ pub enum Committed {
 }
 
 /// Writes a compaction down as an entry of its session, unless there is one with its number. The
-/// caller guards the session's lease in the same transaction.
+/// caller guards the session's lease in the same transaction. Numbers leave no gap: one after a number
+/// that does not exist is an error.
 pub fn commit(
     tx: &mut WriteTx<'_>,
     session: SessionId,
@@ -72,6 +73,13 @@ pub fn commit(
 ) -> Result<Committed> {
     let seq = entry::count(tx, session)? + 1;
     let number = compaction.number;
+    let last = last(tx, session)?;
+    if !(1..=last + 1).contains(&number) {
+        return Err(Error::Damaged {
+            what: format!("compaction {number} of session {session}"),
+            detail: format!("the last one is {last}"),
+        });
+    }
     let made = tx.execute(
         "INSERT INTO compactions (session, number, seq) VALUES (?1, ?2, ?3)
          ON CONFLICT (session, number) DO NOTHING",

@@ -11,6 +11,7 @@
 
 pub mod archive;
 pub mod call;
+mod check;
 pub mod compaction;
 mod cut;
 pub mod entry;
@@ -28,6 +29,7 @@ mod storable;
 pub mod turn;
 mod view;
 
+pub use check::check;
 pub use cut::{Cut, cut, keeps};
 pub use error::{Error, Result};
 pub use fork::{fork, last_input};
