@@ -139,7 +139,7 @@ pub fn ledger(
                 calls.extend(parts.iter().filter_map(|part| match part {
                     AssistantPart::Call(call) => Some((call.id.as_str(), call)),
                     AssistantPart::Text(_) | AssistantPart::Reasoning(_) => None,
-                }))
+                }));
             }
             Body::Result { result, facts, .. } => {
                 let call = calls.get(result.call.as_str()).copied();
