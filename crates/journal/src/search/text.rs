@@ -20,6 +20,11 @@ pub(super) fn of(stored: &str) -> Option<(Who, String)> {
         Body::Assistant { parts, .. } => said(Who::Assistant, &answer(&parts)),
         Body::Result { result, .. } => said(Who::Tool, &contents(&result.content)),
         Body::Notice { text } => said(Who::Notice, &text),
+        // The entries that it stands for are searched themselves; it adds what was made of them.
+        Body::Compaction(compaction) => {
+            said(Who::Notice, compaction.summary.as_deref().unwrap_or_default())
+        }
+        Body::Restored { .. } => None,
         Body::End { reason, .. } => said(Who::Notice, reason.as_deref().unwrap_or_default()),
     }
 }

@@ -9,6 +9,7 @@ mod prune;
 mod rename;
 mod search;
 mod show;
+mod view;
 
 use clap::Subcommand;
 use mainstay_store::Store;
