@@ -6,6 +6,9 @@ use super::query::Term;
 use super::{Filter, Who, postgres, sqlite};
 use crate::{Result, SessionId};
 
+/// The tables that say what state the index is in.
+pub(super) const STATE_TABLES: [&str; 2] = ["cache_search_state", "cache_search_gone"];
+
 /// Matches that are looked through for those that pass the filters, the newest first.
 pub(super) const LOOKED_THROUGH: i64 = 20_000;
 
@@ -13,6 +16,9 @@ pub(super) const LOOKED_THROUGH: i64 = 20_000;
 pub(super) trait Engine: Sync {
     /// Whether all tables of the index are there.
     fn is_present(&self, tx: &mut ReadTx<'_>) -> Result<bool>;
+    /// Makes sure that nobody else makes the tables until the end of the transaction; answers whether
+    /// that went well.
+    fn take_turn(&self, tx: &mut WriteTx<'_>) -> Result<bool>;
     /// Removes the tables that are there.
     fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()>;
     /// Makes the tables.

@@ -35,6 +35,10 @@ const BATCH_BYTES: usize = 512 << 10;
 /// Documents that share a note of when they were written.
 pub(super) const SPAN: i64 = 4096;
 
+/// How often, and how far apart, somebody who waits for the making of an index looks again.
+const TURNS: u32 = 500;
+const TURN: Duration = Duration::from_millis(20);
+
 const DAY: i64 = 24 * 60 * 60 * 1000;
 const HOUR: i64 = 60 * 60 * 1000;
 
@@ -118,12 +122,17 @@ pub fn forget_deleted(store: &Store) -> Result<()> {
     forget_gone(store, &gone)
 }
 
-/// Runs something with the index. Where the index turns out to be damaged it is made anew, once.
+/// Runs something with the index. Where the index turns out to be damaged it is made anew; where
+/// somebody else is making it anew, the second attempt finds it.
 pub(super) fn healed<T>(store: &Store, mut work: impl FnMut(&Store) -> Result<T>) -> Result<T> {
+    use mainstay_store::Error::{Damaged, Statement};
     match work(store) {
-        Err(Error::Store(
-            mainstay_store::Error::Damaged { .. } | mainstay_store::Error::Statement(_),
-        )) => {
+        Err(Error::Store(Damaged { .. })) => make(store, Make::Anew)?,
+        Err(Error::Store(Statement(_))) => make(store, Make::Missing)?,
+        done => return done,
+    }
+    match work(store) {
+        Err(Error::Store(Damaged { .. } | Statement(_))) => {
             make(store, Make::Anew)?;
             work(store)
         }
@@ -155,27 +164,46 @@ fn make(store: &Store, how: Make) -> Result<()> {
     if dialect == Dialect::Postgres {
         postgres::ask_for_trigrams(store);
     }
-    store.write(|tx| -> Result<()> {
-        // Another process may have made it meanwhile.
-        if how == Make::Missing && is_fit(tx)? {
+    for _ in 0..TURNS {
+        if store.write(|tx| made(tx, how))? {
             return Ok(());
         }
-        for table in STATE.split(';').filter(|table| !table.trim().is_empty()) {
-            tx.execute(table, params![])?;
+        // Somebody else is making it, for whatever reason.
+        std::thread::sleep(TURN);
+        if store.read(is_fit)? {
+            return Ok(());
         }
-        let engine = engine::of(tx);
-        engine.discard(tx)?;
-        engine.create(tx)?;
-        tx.execute("DELETE FROM cache_search_gone", params![])?;
-        for (name, value) in [("version", VERSION), ("next", 1)] {
-            tx.execute(
-                "INSERT INTO cache_search_state (name, value) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                params![name, value],
-            )?;
-        }
-        Ok(())
-    })
+    }
+    Err(Error::Store(mainstay_store::Error::InUse {
+        what: "the index of words".to_owned(),
+        holder: "another process, which makes it anew".to_owned(),
+    }))
+}
+
+/// Makes the index, unless somebody else is doing that.
+fn made(tx: &mut WriteTx<'_>, how: Make) -> Result<bool> {
+    let engine = engine::of(tx);
+    if !engine.take_turn(tx)? {
+        return Ok(false);
+    }
+    // Another process may have made it meanwhile.
+    if how == Make::Missing && is_fit(tx)? {
+        return Ok(true);
+    }
+    for table in STATE.split(';').filter(|table| !table.trim().is_empty()) {
+        tx.execute(table, params![])?;
+    }
+    engine.discard(tx)?;
+    engine.create(tx)?;
+    tx.execute("DELETE FROM cache_search_gone", params![])?;
+    for (name, value) in [("version", VERSION), ("next", 1)] {
+        tx.execute(
+            "INSERT INTO cache_search_state (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            params![name, value],
+        )?;
+    }
+    Ok(true)
 }
 
 /// What has to be done.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use mainstay_store::{OwnerId, ReadTx, WriteTx, params};
 
-use super::engine::{Candidate, Document, Engine, LOOKED_THROUGH, Statement, Wanted};
+use super::engine::{Candidate, Document, Engine, LOOKED_THROUGH, STATE_TABLES, Statement, Wanted};
 use super::query::Term;
 use crate::Result;
 
@@ -52,8 +52,17 @@ impl Engine for Postgres {
             params![],
             |row| row.get(0),
         )?;
-        let names = TABLES.iter().map(|(name, _)| *name).chain([WORDS_INDEX]);
-        Ok(names.into_iter().all(|name| there.iter().any(|there| there == name)))
+        let names = TABLES.iter().map(|(name, _)| *name);
+        let mut names = names.chain(STATE_TABLES).chain([WORDS_INDEX]);
+        Ok(names.all(|name| there.iter().any(|there| there == name)))
+    }
+
+    fn take_turn(&self, tx: &mut WriteTx<'_>) -> Result<bool> {
+        Ok(tx.query_one(
+            "SELECT pg_try_advisory_xact_lock(hashtext('mainstay search ' || current_schema()))",
+            params![],
+            |row| row.get(0),
+        )?)
     }
 
     fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()> {

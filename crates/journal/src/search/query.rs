@@ -38,7 +38,12 @@ impl Query {
     /// Reads what was typed: words, `"phrases"`, `begin*`, `-without`, and `OR` between words.
     pub(super) fn parse(typed: &str) -> Self {
         // No store takes a NUL.
-        let typed: String = typed.replace('\0', " ").chars().take(LONGEST).collect();
+        let mut typed = typed.replace('\0', " ");
+        if let Some((end, _)) = typed.char_indices().nth(LONGEST) {
+            typed.truncate(end);
+            // Half a word is none.
+            typed.truncate(typed.rfind(' ').unwrap_or(end));
+        }
         let mut query = Self { literal: folded(typed.trim()), ..Self::default() };
         let mut rest = typed.as_str();
         loop {

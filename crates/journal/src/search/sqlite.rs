@@ -4,7 +4,7 @@
 
 use mainstay_store::{OwnerId, ReadTx, WriteTx, params};
 
-use super::engine::{Candidate, Document, Engine, LOOKED_THROUGH, Statement, Wanted};
+use super::engine::{Candidate, Document, Engine, LOOKED_THROUGH, STATE_TABLES, Statement, Wanted};
 use super::query::Term;
 use crate::Result;
 
@@ -56,7 +56,13 @@ impl Engine for Sqlite {
             params![],
             |row| row.get(0),
         )?;
-        Ok(TABLES.iter().all(|(name, _)| there.iter().any(|there| there == name)))
+        let mut names = TABLES.iter().map(|(name, _)| *name).chain(STATE_TABLES);
+        Ok(names.all(|name| there.iter().any(|there| there == name)))
+    }
+
+    fn take_turn(&self, _: &mut WriteTx<'_>) -> Result<bool> {
+        // Whoever writes is alone.
+        Ok(true)
     }
 
     fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
