@@ -479,7 +479,7 @@ fn heals(store: &Store, damages: &[&str]) {
 }
 
 #[test]
-fn a_damaged_or_missing_index_is_made_anew() {
+fn slow_a_damaged_or_missing_index_is_made_anew() {
     on_sqlite(|store| {
         heals(
             store,
@@ -530,7 +530,7 @@ fn an_index_that_is_rebuilt_finds_the_same() {
 }
 
 #[test]
-fn two_that_catch_up_at_once_add_everything_and_nothing_twice() {
+fn slow_two_that_catch_up_at_once_add_everything_and_nothing_twice() {
     let directory = tempfile::tempdir().unwrap();
     let file = Location::file(directory.path().join("store.db"));
     let server: Location = mainstay_testkit::postgres::fresh().parse().unwrap();

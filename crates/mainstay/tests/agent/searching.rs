@@ -158,7 +158,7 @@ fn furnish(world: &World, sessions: usize, entries: usize) -> Store {
 }
 
 #[test]
-fn killed_while_it_catches_up_and_with_others_beside_it_nothing_is_lost_or_doubled() {
+fn slow_killed_while_it_catches_up_and_with_others_beside_it_nothing_is_lost_or_doubled() {
     let world = World::new(|_: &Asked| Reply::text("unused"));
     let (sessions, entries) = (60, 50);
     let store = furnish(&world, sessions, entries);
