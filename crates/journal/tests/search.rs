@@ -615,3 +615,27 @@ fn what_a_compaction_covers_is_found_and_so_is_its_summary() {
         assert_eq!(found(store, me, "covered"), [2]);
     });
 }
+
+#[test]
+fn a_copy_on_the_other_engine_and_a_backup_find_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Location::file(directory.path().join("store.db"));
+    let store = Store::open(&file, options()).unwrap();
+    let me = owner(&store, "me");
+    let id = session_of(&store, me, &[user("feather_light"), user("a feather again")]);
+    assert_eq!(found(&store, me, "feather"), [1, 2]);
+    let server: Location = mainstay_testkit::postgres::fresh().parse().unwrap();
+    store.copy_to(&server, &mut |_| {}).unwrap();
+    let copy = Store::open(&server, options()).unwrap();
+    assert_eq!(places(&ask(&copy, me, &words("eather_lig")).hits), [(id, 1)]);
+    assert_eq!(found(&copy, me, "feather"), [1, 2]);
+    let back = Location::file(directory.path().join("back.db"));
+    copy.copy_to(&back, &mut |_| {}).unwrap();
+    assert_eq!(found(&Store::open(&back, options()).unwrap(), me, "feather"), [1, 2]);
+    let backup = directory.path().join("backup.db");
+    store.backup_to(&backup, &mut |_| {}).unwrap();
+    assert_eq!(
+        found(&Store::open(&Location::file(backup), options()).unwrap(), me, "feather"),
+        [1, 2]
+    );
+}

@@ -22,6 +22,7 @@ fn help_of_every_command() {
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
+    check("help_sessions_search", "sessions search --help");
     for command in ["fork", "rename", "export", "import", "delete", "prune"] {
         check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
     }
@@ -130,6 +131,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-sessions-list.1",
             "mainstay-sessions-prune.1",
             "mainstay-sessions-rename.1",
+            "mainstay-sessions-search.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
             "mainstay-store-check.1",
