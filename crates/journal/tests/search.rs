@@ -467,7 +467,7 @@ fn heals(store: &Store, damages: &[&str]) {
             write(store, |tx| Ok(tx.execute(statement, params![])?));
         }
         let last = Asked { limit: 500, sort: Sort::Oldest, ..words("rope") };
-        assert_eq!(ask(store, me, &last).hits.len(), 256, "{damage}");
+        assert_eq!(ask(store, me, &last).hits.len(), 200, "{damage}");
         assert_eq!(found(store, me, "number_399"), [400], "{damage}");
         assert_eq!(found(store, me, "umber_17").len(), 11, "{damage}");
         assert_eq!(found(store, me, "number_77 東京"), [78], "{damage}");

@@ -16,11 +16,11 @@ use super::{
 use crate::{Result, SessionId};
 
 /// Matches that are weighed against each other.
-const WEIGHED: i64 = 256;
+const WEIGHED: i64 = 200;
 /// Where some words are enough, so many of the rarest are looked for.
 const RAREST: usize = 6;
 /// A word that is in more entries than this is as common as any.
-const COMMON: i64 = 1_000;
+const COMMON: i64 = 500;
 /// Characters of the neighbours that are shown.
 const NEIGHBOUR: usize = 200;
 /// Fewer characters are in every name.

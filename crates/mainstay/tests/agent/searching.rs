@@ -59,7 +59,7 @@ fn what_was_said_is_found_by_its_words() {
 
 /// Every call of the tool that a turn makes, and what came of it.
 fn looked_up(
-    arguments: Value,
+    arguments: &Value,
     first: &[&str],
     prepare: impl Fn(&World),
 ) -> (World, String, String) {
@@ -96,7 +96,7 @@ fn looked_up(
 #[test]
 fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     let (world, session, result) =
-        looked_up(json!({ "query": "harvest june" }), &["When is the harvest?"], |_| {});
+        looked_up(&json!({ "query": "harvest june" }), &["When is the harvest?"], |_| {});
     assert!(result.starts_with("1 entry was found."), "{result}");
     assert!(result.contains("<data ") && result.contains("The **harvest** begins in **June**."));
     assert!(result.contains("before, user: When is the harvest?"), "{result}");
@@ -106,19 +106,19 @@ fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     let audit: Value = serde_json::from_str(&audit.stdout).unwrap();
     assert_eq!(audit["tainted_since"], Value::Null);
 
-    let (_, _, read) = looked_up(json!({ "session": "", "around": 1 }), &["When is it?"], |_| {});
+    let (_, _, read) = looked_up(&json!({ "session": "", "around": 1 }), &["When is it?"], |_| {});
     assert!(read.contains("It has 3 entries"), "{read}");
     assert!(read.contains("entry 1 (user, ") && read.contains("): When is it?"), "{read}");
-    let (_, _, list) = looked_up(json!({}), &["When is it?"], |_| {});
+    let (_, _, list) = looked_up(&json!({}), &["When is it?"], |_| {});
     assert!(list.contains("used last") && list.contains(": When is it?"), "{list}");
-    let (_, _, wrong) = looked_up(json!({ "query": "x", "since": "soon" }), &["When?"], |_| {});
+    let (_, _, wrong) = looked_up(&json!({ "query": "x", "since": "soon" }), &["When?"], |_| {});
     assert!(wrong.contains("\"soon\" is no time"), "{wrong}");
 }
 
 #[test]
 fn words_of_a_tainted_session_taint_the_session_that_finds_them() {
     let (world, session, result) =
-        looked_up(json!({ "query": "harvest" }), &["Look outside for the harvest"], |_| {});
+        looked_up(&json!({ "query": "harvest" }), &["Look outside for the harvest"], |_| {});
     assert!(result.contains("**harvest**"), "{result}");
     let audit = world.run(&["audit", &session, "--json"]).ended_with(0);
     let audit: Value = serde_json::from_str(&audit.stdout).unwrap();
