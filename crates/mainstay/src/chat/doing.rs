@@ -74,6 +74,8 @@ impl Talk<'_> {
                         }
                     }
                 }
+                Body::Compaction(made) => self.screen.note(&wording::compaction(made)),
+                Body::Restored { number } => self.screen.note(&wording::restored(*number)),
                 Body::Result { .. } | Body::Notice { .. } | Body::End { .. } => {}
             }
         }
