@@ -40,6 +40,9 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
                     })
                     .collect(),
             )),
+            Fact::Skill { name } => Some(Noted::Decided(format!(
+                "the skill {name} was loaded for this; load it again where it is still needed"
+            ))),
             Fact::Background { .. }
             | Fact::Acknowledged { .. }
             | Fact::Loaded { .. }
