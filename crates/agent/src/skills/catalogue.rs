@@ -90,7 +90,7 @@ mod tests {
                 description: description.to_owned(),
                 ..Front::default()
             },
-            origin: if number % 2 == 0 { Origin::Home } else { Origin::Workspace },
+            origin: if number.is_multiple_of(2) { Origin::Home } else { Origin::Workspace },
             path: "/x".into(),
         };
         Found { skills: (0..count).map(skill).collect(), ..Found::default() }

@@ -216,7 +216,9 @@ fn refused(what: &str) -> Outcome {
 mod tests {
     use super::*;
 
-    fn given(files: &[(&str, Option<&str>)]) -> Arguments {
+    type Files<'a> = &'a [(&'a str, Option<&'a str>)];
+
+    fn given(files: Files<'_>) -> Arguments {
         let files = files.iter().map(|(path, content)| File {
             path: (*path).to_owned(),
             content: content.map(str::to_owned),
@@ -235,7 +237,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let shelf = Shelf::at(directory.path());
         let other = TEXT.replace("one", "two");
-        let cases: [(&[(&str, Option<&str>)], &str); 8] = [
+        let cases: [(Files<'_>, &str); 8] = [
             (&[], "1 to 50 files"),
             (&[("scripts/a.sh", Some("x"))], "no SKILL.md"),
             (&[("SKILL.md", Some("Do it."))], "first line is not ---"),

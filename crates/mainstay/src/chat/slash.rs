@@ -86,7 +86,7 @@ pub(crate) fn is_command(name: &str) -> bool {
 }
 
 /// The skill that a line calls for by its whole name, if it is known and no command has the name.
-pub(crate) fn skill<'a>(line: &'a str, is_known: impl Fn(&str) -> bool) -> Option<&'a str> {
+pub(crate) fn skill(line: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
     let (name, _) = is_invocation(line)?;
     (!is_command(name) && is_known(name)).then_some(name)
 }
