@@ -23,7 +23,7 @@ use crate::turn::Outcome;
 pub struct Ledger {
     /// The session's first instruction, clipped.
     pub first: String,
-    /// The instruction in force, clipped.
+    /// The instruction that is being worked on, clipped.
     pub current: String,
     /// What people decided: answers, approvals and denials, what else the user said.
     pub decisions: Listed<String>,
@@ -139,7 +139,7 @@ pub fn ledger(
                 calls.extend(parts.iter().filter_map(|part| match part {
                     AssistantPart::Call(call) => Some((call.id.as_str(), call)),
                     AssistantPart::Text(_) | AssistantPart::Reasoning(_) => None,
-                }))
+                }));
             }
             Body::Result { result, facts, .. } => {
                 let call = calls.get(result.call.as_str()).copied();
@@ -263,6 +263,14 @@ impl<T> Listed<T> {
         Self { items, left_out }
     }
 
+    /// Leaves out the last of those that `may` go. False where there is none.
+    fn drop_last(&mut self, may: impl Fn(&T) -> bool) -> bool {
+        let Some(place) = self.items.iter().rposition(may) else { return false };
+        self.items.remove(place);
+        self.left_out += 1;
+        true
+    }
+
     fn render(&self, text: &mut String, (head, rest): (&str, &str), line: impl Fn(&T) -> String) {
         if self.items.is_empty() && self.left_out == 0 {
             return;
@@ -284,6 +292,36 @@ impl Ledger {
         *self == Self::default()
     }
 
+    /// As much of it as there is room for in so many bytes of what a model reads: of the longest list
+    /// the last goes first, and steps that are open go last. The instructions stay.
+    #[must_use]
+    pub fn within(mut self, most: usize) -> Self {
+        while self.rendered().len() > most {
+            let Self { decisions, changed, read, commands, steps, .. } = &mut self;
+            let size = |file: &File| file.path.len() + HASH + 12;
+            let lists = [
+                decisions.items.iter().map(String::len).sum::<usize>(),
+                changed.items.iter().map(size).sum(),
+                read.items.iter().map(size).sum(),
+                commands.items.iter().map(|ran| ran.command.len() + 20).sum(),
+                steps.items.iter().filter(|step| step.done).map(|step| step.text.len()).sum(),
+            ];
+            let longest = (0..lists.len()).max_by_key(|list| lists.get(*list)).unwrap_or_default();
+            let gone = match longest {
+                _ if lists.iter().all(|bytes| *bytes == 0) => steps.drop_last(|_| true),
+                0 => decisions.drop_last(|_| true),
+                1 => changed.drop_last(|_| true),
+                2 => read.drop_last(|_| true),
+                3 => commands.drop_last(|_| true),
+                _ => steps.drop_last(|step| step.done),
+            };
+            if !gone {
+                break;
+            }
+        }
+        self
+    }
+
     /// All its texts, for whoever takes secrets out of them.
     pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
         let Self { first, current, decisions, changed, read, commands, steps } = self;
@@ -299,11 +337,11 @@ impl Ledger {
     /// The words that a model reads.
     pub fn rendered(&self) -> String {
         let mut text = String::new();
-        let goals = [("first instruction", &self.first), ("current instruction", &self.current)];
-        for (what, goal) in goals {
-            if !goal.is_empty() && (what != "current instruction" || *goal != self.first) {
-                let _ = writeln!(text, "The user's {what}: {goal}");
-            }
+        if !self.first.is_empty() {
+            let _ = writeln!(text, "The user's first instruction: {}", self.first);
+        }
+        if !self.current.is_empty() && self.current != self.first {
+            let _ = writeln!(text, "The user's instruction at that time: {}", self.current);
         }
         let older = |head| (head, "older");
         self.decisions.render(&mut text, older("Decisions, newest first"), String::clone);

@@ -284,4 +284,16 @@ fn a_ledger_says_the_newest_first_and_counts_what_it_leaves_out() {
     let text = ledger.rendered();
     assert!(text.len() <= ledger::MOST, "{} bytes", text.len());
     assert!(text.contains("more, older"), "{text}");
+
+    // Where there is less room, there is less of everything but what is open.
+    let all = ledger.steps.items.len() as u64 + ledger.steps.left_out;
+    let small = ledger.clone().within(5_000);
+    assert!(small.rendered().len() <= 5_000, "{}", small.rendered());
+    assert_eq!((&small.first, &small.current), (&ledger.first, &ledger.current));
+    assert_eq!(small.steps.items.len() as u64 + small.steps.left_out, all);
+    assert_eq!(small.steps.items.iter().filter(|step| !step.done).count(), 30);
+    assert_eq!(small.commands.items.len() as u64 + small.commands.left_out, 501);
+    let least = ledger.clone().within(0);
+    assert_eq!((least.steps.items.len(), least.commands.items.len()), (0, 0));
+    assert_eq!(ledger.clone().within(usize::MAX), ledger);
 }

@@ -109,7 +109,7 @@ pub(crate) fn compaction(made: &Compaction) -> String {
 }
 
 /// A compaction that was taken back, in a line.
-pub(crate) fn restored(number: i64) -> String {
+pub(crate) fn taken_back(number: i64) -> String {
     format!("compaction {number} was taken back: what it hid is shown again")
 }
 

@@ -205,10 +205,10 @@ proptest! {
         prop_assert!(cut.through > standing.through);
         // The last answer and the last words of the user are in the tail, or kept.
         let answers = |entry: &&Entry| matches!(entry.body, Body::Assistant { .. });
-        let last = entries.iter().filter(answers).next_back().map(|entry| entry.seq);
+        let last = entries.iter().rfind(answers).map(|entry| entry.seq);
         prop_assert!(last.is_some_and(|last| last > cut.through));
         let said = |entry: &&Entry| matches!(entry.body, Body::User { .. });
-        if let Some(last) = entries.iter().filter(said).next_back() {
+        if let Some(last) = entries.iter().rfind(said) {
             prop_assert!(last.seq > cut.through || cut.keeps.contains(&last.seq));
         }
         // What came of the calls before the cut is before it too.

@@ -1,13 +1,14 @@
 //! A session with a compaction in it, as every command meets it. What makes compactions is tried
 //! elsewhere; here they are written into the store.
 
-use mainstay_agent::ledger;
+use mainstay_agent::{approval, ledger};
 use mainstay_journal::compaction::{self, Committed, Compaction};
 use mainstay_journal::{JOURNAL, Result, SessionId, entry, session, turn};
 use mainstay_store::{Location, Options, Schema, Store};
 use mainstay_testkit::model::{Asked, Reply};
 use serde_json::{Value, json};
 
+use crate::approving::{counting, put_counter, waiting};
 use crate::world::{Told, World};
 
 /// A world whose model runs a command when it is asked to, and else says how many messages it got.
@@ -148,6 +149,33 @@ fn a_compacted_session_is_forked_taken_along_and_deleted() {
     assert_eq!(info["tables"]["compactions"], 0, "{info}");
     world.run(&["store", "check"]).ended_with(0);
     world.model.assert_no_violations();
+}
+
+#[test]
+fn what_a_person_allowed_and_denied_is_in_the_ledger() {
+    let world = World::new(counting(2));
+    put_counter(&world.workspace());
+    let parked = world.run(&["run", "--json", "count"]).ended_with(3);
+    let (session, request) = (parked.session(), waiting(&world.run(&["approvals", "--json"])));
+    world.run(&["approve", &request[0], "--sure"]).ended_with(0);
+    world.run(&["resume", &session]).ended_with(3);
+    let request = waiting(&world.run(&["approvals", "--json"]));
+    world.run(&["deny", &request[0], "--reason", "once is enough"]).ended_with(0);
+    world.run(&["resume", &session]).ended_with(0);
+    let id = SessionId::from(session.parse::<mainstay_store::Id>().unwrap());
+    let ledger = open(&world)
+        .read(|tx| -> mainstay_agent::Result<_> {
+            Ok(ledger::of(&entry::all(tx, id)?, &approval::of_session(tx, id)?))
+        })
+        .unwrap();
+    let decided = [
+        "denied (once is enough): shell to run `./count.sh 1`",
+        "allowed once: shell to run `./count.sh 0`",
+    ];
+    assert_eq!(ledger.decisions.items, decided);
+    let commands: Vec<&str> =
+        ledger.commands.items.iter().map(|ran| ran.command.as_str()).collect();
+    assert_eq!(commands, ["./count.sh 0"]);
 }
 
 #[test]

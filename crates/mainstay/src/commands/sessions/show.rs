@@ -107,7 +107,7 @@ fn write_entry(text: &mut String, entry: &Entry) {
             head(&format!("end of the turn: {}{reason}", outcome.as_str()));
         }
         Body::Compaction(made) => head(&wording::compaction(made)),
-        Body::Restored { number } => head(&wording::restored(*number)),
+        Body::Restored { number } => head(&wording::taken_back(*number)),
     }
 }
 
