@@ -9,6 +9,7 @@ use mainstay_testkit::model::{Asked, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::{counting, put_counter, waiting};
+use crate::terminal::Terminal;
 use crate::world::{Told, World};
 
 /// A world whose model runs a command when it is asked to, and else says how many messages it got.
@@ -149,6 +150,17 @@ fn a_compacted_session_is_forked_taken_along_and_deleted() {
     assert_eq!(info["tables"]["compactions"], 0, "{info}");
     world.run(&["store", "check"]).ended_with(0);
     world.model.assert_no_violations();
+}
+
+#[test]
+fn a_chat_that_takes_up_a_compacted_session_says_so() {
+    let world = world();
+    let id = compacted(&world);
+    let mut terminal = Terminal::start(&world, (30, 100), &["chat", "--session", &id]);
+    terminal.sees("› and then?");
+    terminal.sees("compaction 1: entries 1 to 5 replaced; 2000 tokens before, 300 after");
+    terminal.keys("\x04");
+    assert_eq!(terminal.ended().0.code(), Some(0));
 }
 
 #[test]
