@@ -35,6 +35,7 @@ mod remembered;
 pub mod session_search;
 pub mod sessions;
 mod settings;
+pub mod skills;
 pub mod snapshots;
 mod steering;
 mod taint;
