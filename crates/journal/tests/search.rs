@@ -96,7 +96,7 @@ fn turn_of(tx: &mut WriteTx<'_>, id: SessionId, bodies: &[Body]) -> Result<()> {
 }
 
 fn session_of(store: &Store, owner: OwnerId, bodies: &[Body]) -> SessionId {
-    session_in(store, owner, "/work/here", bodies)
+    session_in(store, owner, "/projects/here", bodies)
 }
 
 fn ask(store: &Store, owner: OwnerId, asked: &Asked) -> Answer {
@@ -269,7 +269,7 @@ fn a_hit_shows_its_words_and_its_neighbours() {
         let answer = ask(store, me, &words("needle"));
         let [hit] = &answer.hits[..] else { panic!("{answer:?}") };
         assert_eq!((hit.session, hit.seq, hit.who), (id, 2, Who::Assistant));
-        assert_eq!((hit.title.as_str(), hit.workspace.as_str()), ("about it", "/work/here"));
+        assert_eq!((hit.title.as_str(), hit.workspace.as_str()), ("about it", "/projects/here"));
         let marked = hit.snippet.marked("[", "]");
         assert!(marked.contains("the [Needle] lies here hay"), "{marked}");
         let before = hit.before.as_ref().unwrap();
@@ -309,9 +309,9 @@ fn time_session_workspace_and_speaker_narrow_a_search() {
     on_both(|store| {
         let me = owner(store, "me");
         let bodies = [user("apple pie"), assistant("apple tart"), result("apple juice")];
-        let one = session_in(store, me, "/work/a", &bodies);
-        let other = session_in(store, me, "/work/a/b", &bodies);
-        let third = session_in(store, me, "/work/ab", &[notice("apple cake")]);
+        let one = session_in(store, me, "/projects/a", &bodies);
+        let other = session_in(store, me, "/projects/a/b", &bodies);
+        let third = session_in(store, me, "/projects/ab", &[notice("apple cake")]);
         for (number, id) in [one, other, third].into_iter().enumerate() {
             let at = i64::try_from(number).unwrap() * 1000;
             write(store, |tx| {
@@ -326,11 +326,11 @@ fn time_session_workspace_and_speaker_narrow_a_search() {
         assert_eq!(with(Filter { session: Some(other), ..Filter::default() }), 3);
         assert_eq!(with(Filter { except: Some(other), ..Filter::default() }), 4);
         let place = |path: &str| Filter { workspace: Some(path.to_owned()), ..Filter::default() };
-        assert_eq!(with(place("/work/a")), 6);
-        assert_eq!(with(place("/work/a/b")), 3);
-        assert_eq!(with(place("/work")), 7);
+        assert_eq!(with(place("/projects/a")), 6);
+        assert_eq!(with(place("/projects/a/b")), 3);
+        assert_eq!(with(place("/projects")), 7);
         assert_eq!(with(place("/")), 7);
-        assert_eq!(with(place("/work/%")), 0);
+        assert_eq!(with(place("/projects/%")), 0);
         for (who, count) in [(Who::User, 2), (Who::Assistant, 2), (Who::Tool, 2), (Who::Notice, 1)]
         {
             assert_eq!(with(Filter { who: Some(who), ..Filter::default() }), count, "{who:?}");

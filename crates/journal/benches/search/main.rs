@@ -226,7 +226,7 @@ impl Bench {
             0 => Filter { who: Some(Who::User), ..Filter::default() },
             1 => Filter { since: Some(now - 7 * 24 * 60 * 60 * 1000), ..Filter::default() },
             2 => Filter { session: self.current.map(|(id, _)| id), ..Filter::default() },
-            _ => Filter { workspace: Some("/work/elsewhere".to_owned()), ..Filter::default() },
+            _ => Filter { workspace: Some("/projects/elsewhere".to_owned()), ..Filter::default() },
         };
         let filtered = (0..8).map(|n| Asked { filter: filters(n), ..common(n) }).collect();
         kinds.push(("a common word, filtered", filtered));
@@ -266,8 +266,13 @@ fn begin(
     id: SessionId,
     turn: TurnId,
 ) -> mainstay_journal::Result<()> {
-    let new =
-        session::New { owner, workspace: "/work/here", prompt: "p", title: "t", begun_by: None };
+    let new = session::New {
+        owner,
+        workspace: "/projects/here",
+        prompt: "p",
+        title: "t",
+        begun_by: None,
+    };
     session::create(tx, id, &new)?;
     turn::begin(tx, turn, id, turn.as_str())?;
     turn::end(tx, turn, turn::Outcome::Answered, None)
