@@ -431,6 +431,8 @@ impl Drive<'_> {
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
             self.unended = match &entry.body {
+                // These change the view, not how far the turn is.
+                Body::Compaction(_) | Body::Restored { .. } => continue,
                 Body::Assistant { parts, .. }
                     if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>
                 {
@@ -571,6 +573,6 @@ fn storable(mut whole: Vec<u8>) -> Vec<u8> {
 }
 
 /// Marks the frame of one result; nobody outside can guess it.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     mainstay_store::Id::new().as_str().chars().rev().take(6).collect()
 }

@@ -1,5 +1,6 @@
 //! `mainstay sessions`
 
+mod compact;
 mod delete;
 mod export;
 mod fork;
@@ -8,6 +9,7 @@ mod list;
 mod prune;
 mod rename;
 mod show;
+mod uncompact;
 mod view;
 
 use clap::Subcommand;
@@ -23,6 +25,8 @@ pub(crate) enum SessionsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Fork(fork::ForkArgs),
+    Compact(compact::CompactArgs),
+    Uncompact(uncompact::UncompactArgs),
     Rename(rename::RenameArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -35,6 +39,8 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
         SessionsCommand::List(args) => list::run(args, context),
         SessionsCommand::Show(args) => show::run(args, context),
         SessionsCommand::Fork(args) => fork::run(args, context),
+        SessionsCommand::Compact(args) => compact::run(args, context),
+        SessionsCommand::Uncompact(args) => uncompact::run(args, context),
         SessionsCommand::Rename(args) => rename::run(args, context),
         SessionsCommand::Export(args) => export::run(args, context),
         SessionsCommand::Import(args) => import::run(args, context),

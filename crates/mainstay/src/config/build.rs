@@ -39,6 +39,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         temperature: file.temperature,
         policy: if over.yes { policy.answered_yes() } else { policy },
         budgets: budgets(config, over)?,
+        compaction: super::compaction::compacting(config)?,
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
@@ -317,7 +318,7 @@ fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
     Ok(Budgets { day, session, turn, wall, ..usual })
 }
 
-fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
+pub(super) fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
     said.duration().ok_or_else(|| {
         config
             .wrong(format!("{name} is no time"))
