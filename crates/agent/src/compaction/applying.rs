@@ -133,6 +133,7 @@ impl Work {
         let (trigger, focus) = (underway.trigger, underway.focus.clone());
         match made {
             Ok(summary) => {
+                self.watch.healthy();
                 let mut journal = self.journal()?;
                 let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
                 let (compaction, enough) = complete;
@@ -151,12 +152,9 @@ impl Work {
                     return Ok(Tried::Not(words));
                 }
                 let journal = self.journal()?;
-                let (failures, failed_at) = (self.watch.failures, self.watch.failed_at);
                 let wanted = &underway.wanted;
                 let tried =
                     self.apply_local(turn, wanted, focus, journal, paid, trigger, observer)?;
-                // The next one does not ask the same model at once.
-                (self.watch.failures, self.watch.failed_at) = (failures, failed_at);
                 let message = format!("{words}; a summary was made without a model");
                 observer(Event::Notice { about: "compaction", message, void: false });
                 Ok(tried)

@@ -185,6 +185,10 @@ impl Watch {
         self.fruitless = if helped { 0 } else { self.fruitless + 1 };
         (self.unjudged, self.restored, self.told) = (helped, false, false);
         self.said.clear();
+    }
+
+    /// Takes in that a model gave a summary.
+    pub(super) fn healthy(&mut self) {
         self.forget_failures();
     }
 
