@@ -33,7 +33,11 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Steps { steps } => Some(Noted::Steps(
                 steps
                     .into_iter()
-                    .map(|step| Item { text: step.content, status: word(step.status).to_owned() })
+                    .map(|step| Item {
+                        text: step.content,
+                        status: word(step.status).to_owned(),
+                        done: step.status == Progress::Done,
+                    })
                     .collect(),
             )),
             Fact::Background { .. }
@@ -74,4 +78,63 @@ fn decision(approval: &Approval) -> Option<(i64, String)> {
         Verdict::Deny { reason: Some(reason) } => format!("denied ({reason})"),
     };
     Some((decided.at, format!("{what}: {} {}", approval.request.tool, approval.request.action)))
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_tools::Step;
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(name: &str, text: &str) -> CallResult {
+        CallResult {
+            call: "c".to_owned(),
+            name: name.to_owned(),
+            content: vec![Content::Text(text.to_owned())],
+            failed: false,
+        }
+    }
+
+    #[test]
+    fn every_fact_that_a_ledger_tells_of_is_noted() {
+        let (path, hash) = ("/w/a".to_owned(), "00".to_owned());
+        let file = |changed| Fact::File { path: path.clone(), hash: hash.clone(), changed };
+        let step = Step { content: "test".to_owned(), status: Progress::InProgress };
+        let facts = [
+            file(false),
+            file(true),
+            Fact::Exit { command: "ls".to_owned(), code: 2 },
+            Fact::Steps { steps: vec![step] },
+            Fact::InDoubt,
+        ];
+        let mut facts: Vec<Value> = facts.iter().map(|fact| json!(fact)).collect();
+        // What another version wrote is not understood, and does no harm.
+        facts.push(json!({ "of_the_future": 1 }));
+        let noted = noted(None, &result("shell", "output"), &facts);
+        let seen = File { path: path.clone(), hash: hash.clone() };
+        let step = ("test".to_owned(), "in progress".to_owned());
+        let expected = [
+            Noted::Read(seen.clone()),
+            Noted::Changed(seen),
+            Noted::Ran { command: "ls".to_owned(), code: 2 },
+            Noted::Steps(vec![Item { text: step.0, status: step.1, done: false }]),
+        ];
+        assert_eq!(noted, expected);
+    }
+
+    #[test]
+    fn what_a_person_answered_is_a_decision() {
+        let call = Call {
+            id: "c".to_owned(),
+            name: ASKS.to_owned(),
+            arguments: json!({ "question": "Which?" }).to_string(),
+            extra: None,
+        };
+        let decided = noted(Some(&call), &result(ASKS, "the blue one"), &[]);
+        let words = "asked \"Which?\", the user answered: the blue one";
+        assert_eq!(decided, [Noted::Decided(words.to_owned())]);
+        let failed = CallResult { failed: true, ..result(ASKS, "nobody was asked") };
+        assert_eq!(noted(Some(&call), &failed, &[]), []);
+    }
 }

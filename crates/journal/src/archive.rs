@@ -208,7 +208,7 @@ impl Archive {
             return Err("turns or entries are missing".to_owned());
         }
         let mut at = 1;
-        let mut compactions = BTreeSet::new();
+        let mut compactions = 0;
         for EntryLine { seq, turn, body, .. } in &self.entries {
             if *turn < at || usize::try_from(*turn).is_ok_and(|turn| turn > self.turns.len()) {
                 return Err(format!("entry {seq} belongs to no turn"));
@@ -216,10 +216,11 @@ impl Archive {
             at = *turn;
             let body: Body = serde_json::from_value(body.clone())
                 .map_err(|error| format!("entry {seq} cannot be understood: {error}"))?;
-            if let Body::Compaction(made) = &body
-                && !compactions.insert(made.number)
-            {
-                return Err(format!("entry {seq} is a second compaction {}", made.number));
+            if let Body::Compaction(made) = &body {
+                compactions += 1;
+                if made.number != compactions {
+                    return Err(format!("entry {seq} should be compaction {compactions}"));
+                }
             }
             if let Some(hash) =
                 pictures::blobs(&body).find(|hash| !self.blobs.contains_key(hash.as_str()))

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{self, Body, Entry};
 use crate::ledger::Ledger;
-use crate::{Result, SessionId, TurnId};
+use crate::{Error, Result, SessionId, TurnId};
 
 /// What a compaction says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,8 @@ pub enum Committed {
 }
 
 /// Writes a compaction down as an entry of its session, unless there is one with its number. The
-/// caller guards the session's lease in the same transaction.
+/// caller guards the session's lease in the same transaction. Numbers leave no gap: one after a number
+/// that does not exist is an error.
 pub fn commit(
     tx: &mut WriteTx<'_>,
     session: SessionId,
@@ -72,6 +73,13 @@ pub fn commit(
 ) -> Result<Committed> {
     let seq = entry::count(tx, session)? + 1;
     let number = compaction.number;
+    let last = last(tx, session)?;
+    if !(1..=last + 1).contains(&number) {
+        return Err(Error::Damaged {
+            what: format!("compaction {number} of session {session}"),
+            detail: format!("the last one is {last}"),
+        });
+    }
     let made = tx.execute(
         "INSERT INTO compactions (session, number, seq) VALUES (?1, ?2, ?3)
          ON CONFLICT (session, number) DO NOTHING",
@@ -129,9 +137,21 @@ impl<'a> Standing<'a> {
                 _ => {}
             }
         }
+        Self::made(made)
+    }
+
+    /// What it would be with one more compaction after all entries.
+    #[must_use]
+    pub fn and(&self, seq: i64, compaction: &'a Compaction) -> Self {
+        let mut made = self.made.clone();
+        made.push((seq, compaction));
+        Self::made(made)
+    }
+
+    fn made(made: Vec<(i64, &'a Compaction)>) -> Self {
         let within = |mark: i64, seq: i64| mark.min(seq - 1).max(0);
-        let replaced = made.iter().rev().map(|(seq, made)| within(made.through, *seq));
-        let through = replaced.into_iter().find(|through| *through > 0).unwrap_or(0);
+        let mut replaced = made.iter().rev().map(|(seq, made)| within(made.through, *seq));
+        let through = replaced.find(|through| *through > 0).unwrap_or(0);
         let trimmed = made.iter().map(|(seq, made)| within(made.trimmed, *seq)).max().unwrap_or(0);
         Self { made, through, trimmed }
     }

@@ -16,13 +16,14 @@ use crate::TurnId;
 use crate::entry::{Body, Entry};
 use crate::turn::Outcome;
 
-/// What is remembered, the newest first. It is bounded: the rendered text is less than 8 KiB.
+/// What is remembered, the newest first. It is bounded: what a model reads of it is some KiB, at most
+/// [`MOST`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
     /// The session's first instruction, clipped.
     pub first: String,
-    /// The instruction in force, clipped.
+    /// The instruction that is being worked on, clipped.
     pub current: String,
     /// What people decided: answers, approvals and denials, what else the user said.
     pub decisions: Listed<String>,
@@ -32,8 +33,9 @@ pub struct Ledger {
     pub read: Listed<File>,
     /// Commands that ran.
     pub commands: Listed<Ran>,
-    /// The list of steps, in its own order.
-    pub open: Listed<Item>,
+    /// The list of steps, in its own order and as it was written; where it is too long, steps that
+    /// are done are left out first.
+    pub steps: Listed<Item>,
 }
 
 /// Things of one kind, and how many there were that are not listed.
@@ -75,10 +77,13 @@ pub struct Ran {
 /// A step of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// What is to be done, clipped.
+    /// What is to be done.
     pub text: String,
     /// A word for how far it is.
     pub status: String,
+    /// Whether it is done.
+    #[serde(default)]
+    pub done: bool,
 }
 
 /// What a result means to the ledger.
@@ -101,14 +106,18 @@ pub enum Noted {
     Steps(Vec<Item>),
 }
 
+/// The most bytes of a ledger as a model reads it, where letters are of one byte.
+pub const MOST: usize = 12 * 1024;
+
 /// The most letters of an instruction, a decision, a path, a command and a step.
 const INSTRUCTION: usize = 400;
 const DECISION: usize = 240;
 const PATH: usize = 240;
 const COMMAND: usize = 200;
-const STEP: usize = 160;
-/// The most bytes of a list.
+const STEP: usize = 500;
+/// The most bytes of a list, and of the list of steps, which is to stay as it was written.
 const LIST: usize = 1200;
+const STEPS: usize = 4000;
 /// So much of a hash tells two files apart.
 const HASH: usize = 12;
 
@@ -130,7 +139,7 @@ pub fn ledger(
                 calls.extend(parts.iter().filter_map(|part| match part {
                     AssistantPart::Call(call) => Some((call.id.as_str(), call)),
                     AssistantPart::Text(_) | AssistantPart::Reasoning(_) => None,
-                }))
+                }));
             }
             Body::Result { result, facts, .. } => {
                 let call = calls.get(result.call.as_str()).copied();
@@ -199,7 +208,7 @@ impl Notes {
             let files = files.iter().filter(|(_, (_, _, changed))| *changed == wanted);
             let files = files
                 .map(|(path, (_, hash, _))| File { path: clip(path, PATH), hash: hash.clone() });
-            Listed::bounded(files.collect(), |file: &File| file.path.len() + HASH)
+            Listed::bounded(files.collect(), |file: &File| file.path.len() + HASH + 12)
         };
         let mut commands: Vec<_> = self.commands.into_iter().collect();
         commands.sort_by(|(line, (seq, ..)), (other, (later, ..))| {
@@ -209,11 +218,11 @@ impl Notes {
             .into_iter()
             .map(|(command, (_, code, times))| Ran { command, code, times })
             .collect();
-        let steps = self
-            .steps
-            .into_iter()
-            .map(|step| Item { text: clip(&step.text, STEP), status: clip(&step.status, 20) })
-            .collect();
+        let steps = self.steps.into_iter().map(|step| Item {
+            text: clip(&step.text, STEP),
+            status: clip(&step.status, 20),
+            done: step.done,
+        });
         Ledger {
             first,
             current,
@@ -221,9 +230,23 @@ impl Notes {
             changed: listed(true),
             read: listed(false),
             commands: Listed::bounded(commands, |ran: &Ran| ran.command.len() + 20),
-            open: Listed::bounded(steps, |item: &Item| item.text.len() + item.status.len()),
+            steps: bounded_steps(steps.collect()),
         }
     }
+}
+
+/// The steps that there is room for, in their order; those that are done go first.
+fn bounded_steps(mut steps: Vec<Item>) -> Listed<Item> {
+    let size = |steps: &[Item]| -> usize {
+        steps.iter().map(|step| step.text.len() + step.status.len() + 6).sum()
+    };
+    let all = steps.len();
+    while size(&steps) > STEPS {
+        let done = steps.iter().position(|step| step.done);
+        drop(steps.remove(done.unwrap_or(steps.len() - 1)));
+    }
+    let left_out = u64::try_from(all - steps.len()).unwrap_or(u64::MAX);
+    Listed { items: steps, left_out }
 }
 
 impl<T> Listed<T> {
@@ -240,7 +263,15 @@ impl<T> Listed<T> {
         Self { items, left_out }
     }
 
-    fn render(&self, text: &mut String, head: &str, line: impl Fn(&T) -> String) {
+    /// Leaves out the last of those that `may` go. False where there is none.
+    fn drop_last(&mut self, may: impl Fn(&T) -> bool) -> bool {
+        let Some(place) = self.items.iter().rposition(may) else { return false };
+        self.items.remove(place);
+        self.left_out += 1;
+        true
+    }
+
+    fn render(&self, text: &mut String, (head, rest): (&str, &str), line: impl Fn(&T) -> String) {
         if self.items.is_empty() && self.left_out == 0 {
             return;
         }
@@ -250,7 +281,7 @@ impl<T> Listed<T> {
             let _ = writeln!(text, "- {}", line(item));
         }
         if self.left_out > 0 {
-            let _ = writeln!(text, "- and {} more, older", self.left_out);
+            let _ = writeln!(text, "- {} more, {rest}", self.left_out);
         }
     }
 }
@@ -261,40 +292,72 @@ impl Ledger {
         *self == Self::default()
     }
 
+    /// As much of it as there is room for in so many bytes of what a model reads: of the longest list
+    /// the last goes first, and steps that are open go last. The instructions stay.
+    #[must_use]
+    pub fn within(mut self, most: usize) -> Self {
+        while self.rendered().len() > most {
+            let Self { decisions, changed, read, commands, steps, .. } = &mut self;
+            let size = |file: &File| file.path.len() + HASH + 12;
+            let lists = [
+                decisions.items.iter().map(String::len).sum::<usize>(),
+                changed.items.iter().map(size).sum(),
+                read.items.iter().map(size).sum(),
+                commands.items.iter().map(|ran| ran.command.len() + 20).sum(),
+                steps.items.iter().filter(|step| step.done).map(|step| step.text.len()).sum(),
+            ];
+            let longest = (0..lists.len()).max_by_key(|list| lists.get(*list)).unwrap_or_default();
+            let gone = match longest {
+                _ if lists.iter().all(|bytes| *bytes == 0) => steps.drop_last(|_| true),
+                0 => decisions.drop_last(|_| true),
+                1 => changed.drop_last(|_| true),
+                2 => read.drop_last(|_| true),
+                3 => commands.drop_last(|_| true),
+                _ => steps.drop_last(|step| step.done),
+            };
+            if !gone {
+                break;
+            }
+        }
+        self
+    }
+
     /// All its texts, for whoever takes secrets out of them.
     pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { first, current, decisions, changed, read, commands, open } = self;
+        let Self { first, current, decisions, changed, read, commands, steps } = self;
         let files = changed.items.iter_mut().chain(&mut read.items).map(|file| &mut file.path);
         [first, current]
             .into_iter()
             .chain(&mut decisions.items)
             .chain(files)
             .chain(commands.items.iter_mut().map(|ran| &mut ran.command))
-            .chain(open.items.iter_mut().map(|item| &mut item.text))
+            .chain(steps.items.iter_mut().map(|item| &mut item.text))
     }
 
     /// The words that a model reads.
     pub fn rendered(&self) -> String {
         let mut text = String::new();
-        let goals = [("first instruction", &self.first), ("current instruction", &self.current)];
-        for (what, goal) in goals {
-            if !goal.is_empty() && (what != "current instruction" || *goal != self.first) {
-                let _ = writeln!(text, "The user's {what}: {goal}");
-            }
+        if !self.first.is_empty() {
+            let _ = writeln!(text, "The user's first instruction: {}", self.first);
         }
-        self.decisions.render(&mut text, "Decisions, newest first", String::clone);
+        if !self.current.is_empty() && self.current != self.first {
+            let _ = writeln!(text, "The user's instruction at that time: {}", self.current);
+        }
+        let older = |head| (head, "older");
+        self.decisions.render(&mut text, older("Decisions, newest first"), String::clone);
         let file = |file: &File| {
             let hash: String = file.hash.chars().take(HASH).collect();
             format!("{} (sha256 {hash})", file.path)
         };
-        self.changed.render(&mut text, "Files changed, newest first", file);
-        self.read.render(&mut text, "Files read, newest first", file);
-        self.commands.render(&mut text, "Commands, newest first", |ran| {
+        self.changed.render(&mut text, older("Files changed, newest first"), file);
+        self.read.render(&mut text, older("Files read, newest first"), file);
+        self.commands.render(&mut text, older("Commands, newest first"), |ran| {
             let times =
                 if ran.times > 1 { format!(", {} times", ran.times) } else { String::new() };
             format!("exit code {}{times}: {}", ran.code, ran.command)
         });
-        self.open.render(&mut text, "Steps", |item| format!("[{}] {}", item.status, item.text));
+        let steps = ("Steps, as the list says", "done or later");
+        self.steps.render(&mut text, steps, |item| format!("[{}] {}", item.status, item.text));
         text
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod archive;
 pub mod call;
+mod check;
 pub mod compaction;
 mod cut;
 pub mod entry;
@@ -28,10 +29,11 @@ mod storable;
 pub mod turn;
 mod view;
 
+pub use check::check;
 pub use cut::{Cut, cut, keeps};
 pub use error::{Error, Result};
 pub use fork::{fork, last_input};
 pub use ids::{CallId, SessionId, TurnId};
 pub use removal::remove;
 pub use schema::JOURNAL;
-pub use view::{RECORD, Transcript, transcript};
+pub use view::{RECORD, Transcript, preview, shown_through, transcript};

@@ -13,7 +13,7 @@ mod shortened;
 
 use mainstay_message::{AssistantPart, Call, CallResult, Content, Message};
 
-use crate::compaction::Standing;
+use crate::compaction::{Compaction, Standing};
 use crate::entry::{Body, Entry};
 use crate::turn::Outcome;
 pub use record::RECORD;
@@ -33,21 +33,38 @@ pub struct Transcript {
 
 /// The messages that these entries, all from a session's first on, make.
 pub fn transcript(entries: &[Entry]) -> Vec<Message> {
-    let mut transcript = Transcript::of(entries);
-    transcript.close();
-    transcript.messages
+    Transcript::of(entries).into_messages()
+}
+
+/// The messages that these entries would make with a compaction after them: what it is worth can be
+/// measured before it is made.
+pub fn preview(entries: &[Entry], compaction: &Compaction) -> Vec<Message> {
+    let seq = entries.last().map_or(1, |entry| entry.seq.saturating_add(1));
+    let standing = Standing::of(entries).and(seq, compaction);
+    Transcript::shown(entries, &standing, i64::MAX).into_messages()
+}
+
+/// The messages that entries up to `through` make as they are shown now: what the next summary is to
+/// be made of, with the record of earlier ones.
+pub fn shown_through(entries: &[Entry], through: i64) -> Vec<Message> {
+    Transcript::shown(entries, &Standing::of(entries), through).into_messages()
 }
 
 impl Transcript {
     /// The messages of all entries of a session so far; what comes after them can be pushed.
     pub fn of(entries: &[Entry]) -> Self {
-        let standing = Standing::of(entries);
+        Self::shown(entries, &Standing::of(entries), i64::MAX)
+    }
+
+    /// The messages of entries up to `to`, as compactions have them shown.
+    fn shown(entries: &[Entry], standing: &Standing<'_>, to: i64) -> Self {
         let mut transcript = Self::default();
         if let Some(compaction) = standing.replacing() {
             transcript.say(record::told(entries, compaction, standing.through));
         }
-        let shortener = Shortener::new(entries, &standing);
-        for entry in entries.iter().filter(|entry| entry.seq > standing.through) {
+        let shortener = Shortener::new(entries, standing);
+        let live = |entry: &&Entry| entry.seq > standing.through && entry.seq <= to;
+        for entry in entries.iter().filter(live) {
             transcript.push(&shortener.shown(entry), entry.at);
         }
         transcript
@@ -84,6 +101,11 @@ impl Transcript {
     /// The messages so far, without results of calls that others of their message are waited for.
     pub fn settled(&self) -> &[Message] {
         &self.messages
+    }
+
+    fn into_messages(mut self) -> Vec<Message> {
+        self.close();
+        self.messages
     }
 
     fn answer(&mut self, parts: &[AssistantPart], at: i64) {

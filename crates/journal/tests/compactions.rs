@@ -12,9 +12,11 @@ use mainstay_journal::archive::{Archive, export};
 use mainstay_journal::compaction::{self, Committed, Compaction};
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::turn::{self, Outcome};
-use mainstay_journal::{JOURNAL, Result, SessionId, TurnId, fork, remove, session, transcript};
+use mainstay_journal::{
+    JOURNAL, Result, SessionId, TurnId, check, fork, remove, session, transcript,
+};
 use mainstay_message::{AssistantPart, Content, Message};
-use mainstay_store::{Location, Options, OwnerId, Schema, Store, WriteTx};
+use mainstay_store::{Location, Options, OwnerId, Schema, Store, WriteTx, params};
 
 fn on_both(property: impl Fn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
@@ -161,5 +163,50 @@ fn a_session_takes_its_compactions_along_and_away() {
         write(store, |tx| remove(tx, &[session]));
         assert_eq!(numbers(store, session), []);
         assert_eq!(numbers(store, id).len(), 2);
+    });
+}
+
+#[test]
+fn a_row_that_is_missing_is_found() {
+    on_both(|store| {
+        let (_, session, turn) = session_of(store, 2);
+        for number in 1..=3 {
+            write(store, |tx| compaction::commit(tx, session, turn, &made(number, 3, "what was")));
+        }
+        let (_, other, _) = session_of(store, 2);
+        let problems = || store.read(check).unwrap();
+        assert_eq!(problems(), Vec::<String>::new());
+        // A number is not skipped, and none is made up.
+        for number in [0, 5] {
+            let made = made(number, 3, "x");
+            let refused: Result<Committed> =
+                store.write(|tx| compaction::commit(tx, session, turn, &made));
+            assert!(refused.is_err(), "{refused:?}");
+        }
+        let cases = [
+            ("DELETE FROM compactions WHERE session = ?1 AND number = 2", 2),
+            ("DELETE FROM compactions WHERE session = ?1 AND number = 3", 1),
+            ("UPDATE entries SET kind = 'notice' WHERE session = ?1 AND seq = 9", 1),
+            ("DELETE FROM entries WHERE session = ?1 AND seq = 2", 1),
+            ("DELETE FROM entries WHERE session = ?1 AND seq = 9", 1),
+        ];
+        for (sql, expected) in cases {
+            let undone: Result<Vec<String>> = store.write(|tx| {
+                tx.execute(sql, params![session])?;
+                let found = check(tx)?;
+                // Put back as it was: the transaction fails.
+                Err(mainstay_journal::Error::Damaged {
+                    what: found.len().to_string(),
+                    detail: found.join("; "),
+                })
+            });
+            let Err(mainstay_journal::Error::Damaged { what, detail }) = undone else {
+                panic!("{undone:?}");
+            };
+            assert_eq!(what, expected.to_string(), "{sql}: {detail}");
+            assert!(detail.contains(&session.to_string()), "{detail}");
+            assert!(!detail.contains(&other.to_string()), "{detail}");
+        }
+        assert_eq!(problems(), Vec::<String>::new());
     });
 }

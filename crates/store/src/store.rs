@@ -168,7 +168,7 @@ impl Store {
     }
 
     /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep.
-    pub(crate) fn read_unlimited<T, E: From<Error>>(
+    pub fn read_unlimited<T, E: From<Error>>(
         &self,
         closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {

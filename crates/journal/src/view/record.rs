@@ -42,8 +42,8 @@ pub(super) fn told(entries: &[Entry], compaction: &Compaction, through: i64) -> 
     let after = if kept.is_empty() {
         "The conversation goes on from there."
     } else {
-        "The user's current instruction follows, in the user's own words; then the conversation goes \
-         on from there."
+        "The instruction that was being worked on follows, in the user's own words; then the \
+         conversation goes on from there."
     };
     let text = format!(
         "{RECORD}: its beginning (entries 1 to {through}) was compacted to make room. What stands \

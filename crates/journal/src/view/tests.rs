@@ -184,6 +184,46 @@ proptest! {
     }
 
     #[test]
+    fn a_preview_is_what_will_be_shown(bodies in bodies(), made in compaction()) {
+        let mut entries = entries(bodies);
+        let seq = entries.len() as i64 + 1;
+        let Body::Compaction(compaction) = &made else { unreachable!() };
+        let previewed = preview(&entries, compaction);
+        entries.push(Entry { seq, turn: TurnId::new(), at: 0, body: made });
+        prop_assert_eq!(previewed, transcript(&entries));
+    }
+
+    #[test]
+    fn a_cut_splits_no_group_and_keeps_what_was_asked_and_said_last(
+        bodies in bodies(),
+        budget in 0_usize..3000,
+    ) {
+        let entries = entries(bodies);
+        let size = |body: &Body| format!("{body:?}").len();
+        let Some(cut) = crate::cut(&entries, budget, size) else { return Ok(()) };
+        let standing = Standing::of(&entries);
+        prop_assert!(cut.through > standing.through);
+        // The last answer and the last words of the user are in the tail, or kept.
+        let answers = |entry: &&Entry| matches!(entry.body, Body::Assistant { .. });
+        let last = entries.iter().rfind(answers).map(|entry| entry.seq);
+        prop_assert!(last.is_some_and(|last| last > cut.through));
+        let said = |entry: &&Entry| matches!(entry.body, Body::User { .. });
+        if let Some(last) = entries.iter().rfind(said) {
+            prop_assert!(last.seq > cut.through || cut.keeps.contains(&last.seq));
+        }
+        // What came of the calls before the cut is before it too.
+        let results = |messages: Vec<Message>| -> Vec<CallResult> {
+            let results = messages.into_iter().filter_map(|message| match message {
+                Message::Results(results) => Some(results),
+                _ => None,
+            });
+            results.flatten().collect()
+        };
+        let before = results(shown_through(&entries, cut.through));
+        prop_assert_eq!(&before[..], &results(transcript(&entries))[..before.len()]);
+    }
+
+    #[test]
     fn what_is_taken_back_never_was(bodies in bodies(), number in 1_i64..4) {
         let mut entries = entries(bodies);
         let seq = entries.len() as i64 + 1;

@@ -72,11 +72,9 @@ impl Talk<'_> {
                         }
                     }
                 }
-                Body::Result { .. }
-                | Body::Notice { .. }
-                | Body::End { .. }
-                | Body::Compaction(_)
-                | Body::Restored { .. } => {}
+                Body::Compaction(made) => self.screen.note(&wording::compaction(made)),
+                Body::Restored { number } => self.screen.note(&wording::taken_back(*number)),
+                Body::Result { .. } | Body::Notice { .. } | Body::End { .. } => {}
             }
         }
         if let Ok(Some(spent)) = self.place.spent() {

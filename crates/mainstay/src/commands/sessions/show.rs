@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use mainstay_agent::budget::dollars;
-use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, On};
 use mainstay_journal::{session, turn};
@@ -107,32 +106,9 @@ fn write_entry(text: &mut String, entry: &Entry) {
             let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             head(&format!("end of the turn: {}{reason}", outcome.as_str()));
         }
-        Body::Compaction(made) => head(&compacted(made)),
-        Body::Restored { number } => {
-            head(&format!("compaction {number} and those after it were taken back"));
-        }
+        Body::Compaction(made) => head(&wording::compaction(made)),
+        Body::Restored { number } => head(&wording::taken_back(*number)),
     }
-}
-
-/// A compaction in a line.
-fn compacted(made: &Compaction) -> String {
-    let covers = match (made.through, made.trimmed) {
-        (0, 0) => "nothing".to_owned(),
-        (0, trimmed) => format!("entries up to {trimmed} shortened"),
-        (through, trimmed) if trimmed > through => {
-            format!("entries 1 to {through} replaced, up to {trimmed} shortened")
-        }
-        (through, _) => format!("entries 1 to {through} replaced"),
-    };
-    let focus =
-        made.focus.as_deref().map(|focus| format!(", looking after {}", wording::line(focus)));
-    format!(
-        "compaction {}: {covers}; {} tokens before, {} after{}",
-        made.number,
-        made.before,
-        made.after,
-        focus.unwrap_or_default()
-    )
 }
 
 pub(super) fn contents(text: &mut String, content: &[Content]) {
