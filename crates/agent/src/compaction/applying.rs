@@ -66,7 +66,7 @@ impl Work {
             }
             None => return Ok(Tried::Stopped),
         };
-        let mut journal = self.journal()?;
+        let journal = self.journal()?;
         let scale = self.scale();
         let aim = self.aim(trigger, journal.size(&scale));
         let wanted = match journal.draft(&scale, &aim) {
@@ -134,7 +134,7 @@ impl Work {
         match made {
             Ok(summary) => {
                 self.watch.healthy();
-                let mut journal = self.journal()?;
+                let journal = self.journal()?;
                 let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
                 let (compaction, enough) = complete;
                 if enough {
@@ -169,7 +169,7 @@ impl Work {
         turn: TurnId,
         wanted: &Wanted,
         focus: Option<String>,
-        mut journal: Journal,
+        journal: Journal,
         paid: Paid<'_>,
         trigger: Trigger,
         observer: Observer<'_>,

@@ -1,9 +1,9 @@
 //! What a compaction would cover, and what it would save: decided from the entries alone.
 
 use mainstay_journal::compaction::{Compaction, Standing};
-use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::entry::Entry;
 use mainstay_journal::ledger::Ledger;
-use mainstay_journal::{TurnId, cut, transcript};
+use mainstay_journal::{cut, preview, shown_through, transcript};
 
 use super::material;
 use super::when::{Marks, share_of};
@@ -18,16 +18,17 @@ const AIMS: [f64; 2] = [0.5, 0.25];
 const SUMMARY: f64 = 0.1;
 const SHORTEST: i64 = 300;
 const LONGEST: i64 = 4_000;
-/// What a ledger takes, most likely.
-const LEDGER: i64 = 500;
+/// The share of what is due that a ledger may take, and the bytes that it may take in any case.
+const LEDGER: f64 = 0.12;
+const LEAST_LEDGER: usize = 1_500;
 
-/// The entries of a session, with a place for one that is only thought of.
+/// The entries of a session.
 pub(super) struct Journal {
     entries: Vec<Entry>,
     /// What the harness remembers of them.
-    pub(super) ledger: Ledger,
+    ledger: Ledger,
     /// The number of a further compaction.
-    pub(super) number: i64,
+    number: i64,
 }
 
 /// What sizes are measured by.
@@ -58,6 +59,8 @@ pub(super) struct Wanted {
     pub(super) material: String,
     /// The most tokens of the summary.
     pub(super) most: i64,
+    /// The most bytes of the ledger.
+    room: usize,
 }
 
 /// What is wished for.
@@ -120,27 +123,12 @@ impl Journal {
     }
 
     /// The tokens of the next request with one more compaction.
-    pub(super) fn size_under(&mut self, compaction: &Compaction, scale: &Scale) -> i64 {
-        self.under(compaction, |entries| {
-            scale.tokens(scale.fixed + context::bytes(&transcript(entries)))
-        })
-    }
-
-    /// Shows `look` the entries with one more compaction.
-    pub(super) fn under<T>(
-        &mut self,
-        compaction: &Compaction,
-        look: impl FnOnce(&[Entry]) -> T,
-    ) -> T {
-        let thought = thought(&self.entries, compaction);
-        self.entries.extend(thought);
-        let seen = look(&self.entries);
-        self.entries.pop();
-        seen
+    fn size_under(&self, compaction: &Compaction, scale: &Scale) -> i64 {
+        scale.tokens(scale.fixed + context::bytes(&preview(&self.entries, compaction)))
     }
 
     /// Decides what there is to do.
-    pub(super) fn draft(&mut self, scale: &Scale, aim: &Aim) -> Draft {
+    pub(super) fn draft(&self, scale: &Scale, aim: &Aim) -> Draft {
         let before = self.size(scale);
         if aim.cheap
             && let Some(ready) = self.shortened(scale, aim, before)
@@ -154,7 +142,7 @@ impl Journal {
     }
 
     /// A compaction by the cheap steps alone, where that saves enough.
-    fn shortened(&mut self, scale: &Scale, aim: &Aim, before: i64) -> Option<Compaction> {
+    fn shortened(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<Compaction> {
         let due = aim.marks.due;
         let tail = scale.bytes(share_of(due, SHORTENED_TAIL));
         let trimmed = cut(&self.entries, tail, body_bytes)?.through;
@@ -168,47 +156,47 @@ impl Journal {
     }
 
     /// What a summary would replace, where even the shortest would save enough.
-    fn wanted(&mut self, scale: &Scale, aim: &Aim, before: i64) -> Option<Wanted> {
+    fn wanted(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<Wanted> {
         let due = aim.marks.due;
         let most = share_of(due, SUMMARY).clamp(SHORTEST, LONGEST);
         let goal = share_of(due, AIMS.get(aim.again).or(AIMS.last()).copied().unwrap_or(0.0));
-        let tail = goal - scale.tokens(scale.fixed) - most - LEDGER;
+        let tail = goal - scale.tokens(scale.fixed) - most - share_of(due, LEDGER) / 2;
         let least = if aim.again == 0 { share_of(due, SUMMARY) } else { 0 };
         let tail = scale.bytes(tail.max(least));
         let found = cut(&self.entries, tail, body_bytes)?;
+        let room = scale.bytes(share_of(due, LEDGER)).max(LEAST_LEDGER);
         let empty = Compaction {
             number: self.number,
             through: found.through,
             keeps: found.keeps,
             summary: Some(String::new()),
-            ledger: self.ledger.clone(),
+            ledger: self.ledger.clone().within(room),
             ..Compaction::default()
         };
         if !falls_enough(before, self.size_under(&empty, scale)) {
             return None;
         }
         let material = self.material(found.through, scale.bytes(aim.shown));
-        Some(Wanted { number: self.number, through: found.through, material, most })
+        Some(Wanted { number: self.number, through: found.through, material, most, room })
     }
 
     /// What a model is shown of the entries up to one: in clipped words where that fits, else in
     /// shortened ones.
-    fn material(&mut self, through: i64, most: usize) -> String {
-        let place = self.entries.partition_point(|entry| entry.seq <= through);
-        let rest = self.entries.split_off(place);
-        let mut text = material::of(&transcript(&self.entries));
+    fn material(&self, through: i64, most: usize) -> String {
+        let mut text = material::of(&shown_through(&self.entries, through));
         if text.len() > most {
+            let place = self.entries.partition_point(|entry| entry.seq <= through);
+            let before = self.entries.get(..place).unwrap_or_default();
             let shortened = Compaction { trimmed: through, ..Compaction::default() };
-            text = self.under(&shortened, |entries| material::of(&transcript(entries)));
+            text = material::of(&preview(before, &shortened));
         }
-        self.entries.extend(rest);
         material::within(text, most)
     }
 
     /// The compaction with its summary, and whether it saves enough to be applied. What was said
     /// meanwhile stays.
     pub(super) fn complete(
-        &mut self,
+        &self,
         wanted: &Wanted,
         summary: String,
         focus: Option<String>,
@@ -220,20 +208,13 @@ impl Journal {
             through: wanted.through,
             keeps: mainstay_journal::keeps(&self.entries, wanted.through),
             summary: Some(summary),
-            ledger: self.ledger.clone(),
+            ledger: self.ledger.clone().within(wanted.room),
             focus,
             ..Compaction::default()
         };
         let after = self.size_under(&compaction, scale);
         (measured(compaction, before, after), falls_enough(before, after))
     }
-}
-
-/// The entry that a compaction would be.
-fn thought(entries: &[Entry], compaction: &Compaction) -> Option<Entry> {
-    let last = entries.last()?;
-    let (seq, turn, at): (i64, TurnId, i64) = (last.seq + 1, last.turn, last.at);
-    Some(Entry { seq, turn, at, body: Body::Compaction(Box::new(compaction.clone())) })
 }
 
 fn measured(compaction: Compaction, before: i64, after: i64) -> Compaction {

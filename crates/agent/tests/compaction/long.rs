@@ -77,9 +77,10 @@ async fn slow_five_hundred_rounds_fit_a_small_window_and_keep_what_matters() {
     let numbers: Vec<i64> = made.iter().map(|made| made.number).collect();
     assert_eq!(numbers, (1..=i64::try_from(compactions).unwrap()).collect::<Vec<_>>());
     assert!(made.iter().all(|made| made.after * 5 <= made.before * 4), "{made:?}");
-    // Each summary is in force, and each was paid for once.
+    // Each summary was asked for once; a last one may be on its way.
     let summarised = made.iter().filter(|made| made.summary.is_some()).count();
-    assert_eq!(place.summaries(id).len(), summarised);
+    let rows = place.summaries(id).len();
+    assert!((summarised..=summarised + 1).contains(&rows), "{rows} rows for {summarised}");
     println!(
         "{compactions} compactions, {summarised} of them with a summary, in {} rounds",
         all.len()

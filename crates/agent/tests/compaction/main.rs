@@ -8,6 +8,7 @@
 
 mod bounds;
 mod by_hand;
+mod crashing;
 mod failing;
 mod long;
 mod place;

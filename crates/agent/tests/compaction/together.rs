@@ -18,7 +18,7 @@ const LEASE: Duration = Duration::from_millis(900);
 
 /// A session with something to compact. The first summary waits for the gate; those of others are told
 /// apart by their number.
-fn session(url: Option<&str>) -> (Place, SessionId, Gate) {
+pub(crate) fn session(url: Option<&str>) -> (Place, SessionId, Gate) {
     let gate = Gate::new();
     let held = gate.clone();
     let (mut round, mut summaries) = (0, 0);
@@ -93,7 +93,7 @@ fn of_two_threads_one_compacts_and_the_other_is_told_who() {
 }
 
 /// A process that compacts.
-fn start(place: &Place, url: Option<&str>, id: SessionId) -> Running {
+pub(crate) fn start(place: &Place, url: Option<&str>, id: SessionId) -> Running {
     let mut command = Command::new(example("compactor"));
     command
         .arg(url.map_or_else(|| place.location.to_string(), str::to_owned))
