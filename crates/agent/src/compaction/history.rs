@@ -43,19 +43,24 @@ impl Watch {
             entries.iter().find(|entry| entry.seq == *seq).map_or(0, |entry| entry.at)
         });
         let mut last: Option<&Tried> = None;
+        let mut interrupted = false;
         for row in rows.iter().filter(|row| row.started_at > since) {
             let same = last.is_some_and(|last| row.started_at - ended(last) < TOGETHER);
             last = Some(row);
             if row.answered {
                 // It was answered, and nothing came of it.
                 self.fruitless += 1;
-            } else if !same {
+                continue;
+            }
+            // A process that died says nothing about the model, unless it happens again.
+            if row.fault.is_none() && !std::mem::replace(&mut interrupted, true) {
+                continue;
+            }
+            if !same || row.fault.is_none() {
                 self.failures += 1;
             }
-            if !row.answered {
-                (self.failed_at, self.failed_in) = (ended(row), row.turn);
-                self.failure = row.fault.clone().unwrap_or_else(|| "it was interrupted".to_owned());
-            }
+            (self.failed_at, self.failed_in) = (ended(row), row.turn);
+            self.failure = row.fault.clone().unwrap_or_else(|| "it was interrupted".to_owned());
         }
     }
 }
@@ -143,6 +148,17 @@ mod tests {
         watch.remember(&entries[..1], &rows, other, Some(&MARKS));
         assert_eq!((watch.fruitless, watch.failures, watch.failed_at), (0, 2, 81_000));
         assert_eq!(watch.resting(other, 81_000), Some(Resting::Until(381_000)));
+    }
+
+    #[test]
+    fn one_that_was_interrupted_is_tried_again_and_two_have_to_rest() {
+        let (turn, mut watch) = (TurnId::new(), Watch::default());
+        let row = |at| Tried { fault: None, latency: None, ..row(turn, at, false) };
+        watch.remember(&[], &[row(1_000)], turn, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 1_001), None);
+        let mut watch = Watch::default();
+        watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
     }
 
     #[test]
