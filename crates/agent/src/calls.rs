@@ -430,6 +430,10 @@ impl Drive<'_> {
         }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
+            // These change what is shown, not what was said and done.
+            if matches!(entry.body, Body::Compaction(_) | Body::Restored { .. }) {
+                continue;
+            }
             self.unended = match &entry.body {
                 // These change the view, not how far the turn is.
                 Body::Compaction(_) | Body::Restored { .. } => continue,

@@ -1,13 +1,21 @@
 //! Compactions: entries that change the view of a session and delete nothing.
 //!
-//! Whoever compacts reads the entries, makes a [`Compaction`] with the number after the
-//! [`last`] one, and [`commit`]s it under the session's lease. Number n of a session exists once: the
-//! primary key decides between two who made the same one, and the loser's transaction changes nothing.
-//! `/uncompact` is an entry too, [`Body::Restored`]; a number that was taken back is not used again.
+//! How one is made, by whoever holds the session's lease:
 //!
-//! What compactions make of a journal is in [`Standing`], and [`transcript`](crate::transcript) and
-//! [`Transcript::of`](crate::Transcript::of) follow it. Where to cut is said by [`crate::cut`], what
-//! the harness itself remembers is a [`Ledger`].
+//! - [`entry::all`] and [`last`] are read together; the next number is the last one and one.
+//! - [`cut`](crate::cut) says where the tail begins that stays, and which words of the user before it
+//!   are kept; [`ledger`](crate::ledger::ledger) what is remembered without a model, and
+//!   [`Ledger::within`] fits it into a small window.
+//! - [`shown_through`](crate::shown_through) is what a summary is to be made of: the entries up to the
+//!   cut as they are shown now, with the record of earlier compactions.
+//! - [`preview`](crate::preview) is what would be sent, so that it can be measured first.
+//! - [`commit`] writes it down. Number n of a session exists once: the primary key decides between two
+//!   who made the same one, and the loser's transaction changes nothing. Who lost reads the entries
+//!   again and goes on with the winner's view.
+//! - [`Transcript::of`](crate::Transcript::of) makes the growing view anew, once.
+//!
+//! [`restore`] takes back a compaction and those after it; numbers are not used again. What all of
+//! them together make of a journal is a [`Standing`].
 
 use mainstay_store::{ReadTx, WriteTx, params};
 use serde::{Deserialize, Serialize};

@@ -134,7 +134,9 @@ pub fn ledger(
     let mut said: Vec<(TurnId, i64, String)> = Vec::new();
     for entry in entries {
         match &entry.body {
-            Body::User { content } => said.push((entry.turn, entry.at, words(content))),
+            Body::User { content } => {
+                said.push((entry.turn, entry.at, clip(&words(content), INSTRUCTION)));
+            }
             Body::Assistant { parts, .. } => {
                 calls.extend(parts.iter().filter_map(|part| match part {
                     AssistantPart::Call(call) => Some((call.id.as_str(), call)),
@@ -147,7 +149,7 @@ pub fn ledger(
                     notes.take(noted, entry);
                 }
             }
-            Body::End { outcome: Outcome::Cancelled, .. } => {
+            Body::End { outcome: Outcome::Cancelled, reason: None } => {
                 notes.decisions.push((entry.at, "the user stopped a turn".to_owned()));
             }
             Body::Notice { .. }
@@ -158,8 +160,8 @@ pub fn ledger(
     }
     let last_turn = said.last().map(|(turn, ..)| *turn);
     let current = said.iter().find(|(turn, ..)| Some(*turn) == last_turn);
-    let current = current.map(|(_, _, text)| clip(text, INSTRUCTION)).unwrap_or_default();
-    let first = said.first().map(|(_, _, text)| clip(text, INSTRUCTION)).unwrap_or_default();
+    let current = current.map(|(_, _, text)| text.clone()).unwrap_or_default();
+    let first = said.first().map(|(_, _, text)| text.clone()).unwrap_or_default();
     // What was said in the last turn stays in the view itself.
     let between = said.iter().skip(1).filter(|(turn, ..)| Some(*turn) != last_turn);
     notes.decisions.extend(between.map(|(_, at, text)| (*at, format!("the user said: {text}"))));

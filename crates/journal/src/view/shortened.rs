@@ -21,8 +21,8 @@ const SMALL_ARGUMENTS: usize = 500;
 const ARGUMENTS: usize = 2000;
 const TEXT: usize = 120;
 const LIST: usize = 8;
-/// What is told of what was asked, and of what came.
-const ASKED: usize = 160;
+/// What is told of what was asked, which stands in the call before it, and of what came.
+const ASKED: usize = 60;
 const CAME: usize = 100;
 
 /// Shows entries as they are to be shown.

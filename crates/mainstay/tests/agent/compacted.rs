@@ -3,12 +3,15 @@
 
 use mainstay_agent::{approval, ledger};
 use mainstay_journal::compaction::{self, Committed, Compaction};
-use mainstay_journal::{JOURNAL, Result, SessionId, entry, session, turn};
+use mainstay_journal::entry::Body;
+use mainstay_journal::{JOURNAL, Result, SessionId, TurnId, entry, session, turn};
+use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Location, Options, Schema, Store};
 use mainstay_testkit::model::{Asked, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::{counting, put_counter, waiting};
+use crate::terminal::Terminal;
 use crate::world::{Told, World};
 
 /// A world whose model runs a command when it is asked to, and else says how many messages it got.
@@ -149,6 +152,36 @@ fn a_compacted_session_is_forked_taken_along_and_deleted() {
     assert_eq!(info["tables"]["compactions"], 0, "{info}");
     world.run(&["store", "check"]).ended_with(0);
     world.model.assert_no_violations();
+}
+
+#[test]
+fn a_chat_that_takes_up_a_compacted_session_says_so() {
+    let world = world();
+    let id = compacted(&world);
+    let mut terminal = Terminal::start(&world, (30, 100), &["chat", "--session", &id]);
+    terminal.sees("› and then?");
+    terminal.sees("compaction 1: entries 1 to 5 replaced; 2000 tokens before, 300 after");
+    terminal.keys("\x04");
+    assert_eq!(terminal.ended().0.code(), Some(0));
+}
+
+#[test]
+fn an_answer_that_was_recorded_before_a_compaction_is_told_and_not_asked_for_again() {
+    let world = world();
+    let id = compacted(&world);
+    write(&world, &id, |tx, session, _| {
+        let turn = TurnId::new();
+        turn::begin(tx, turn, session, "interrupted")?;
+        let content = vec![Content::Text("what is it?".to_owned())];
+        entry::append(tx, session, turn, &Body::User { content })?;
+        let parts = vec![AssistantPart::Text("It is blue.".to_owned())];
+        entry::append(tx, session, turn, &Body::Assistant { parts, model: "m".to_owned() })?;
+        let made = Compaction { number: 2, through: 10, ..Compaction::default() };
+        compaction::commit(tx, session, turn, &made)
+    });
+    let before = world.model.requests();
+    let told = world.run(&["resume", &id]).ended_with(0);
+    assert_eq!((told.stdout.as_str(), world.model.requests()), ("It is blue.\n", before));
 }
 
 #[test]
