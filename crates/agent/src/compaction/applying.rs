@@ -19,6 +19,8 @@ use crate::hooks::{self, Moment, Payload};
 use crate::work::Work;
 use crate::{Event, Observer, Result, approval, calls, ledger, redaction};
 
+/// Why nothing is compacted where there is nothing to compact.
+pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
 /// What is left for the frame around what a model is shown.
 const FRAME: i64 = 1_500;
 
@@ -31,6 +33,8 @@ pub(super) enum Tried {
     Begun,
     /// Nothing has changed, for this reason.
     Not(String),
+    /// Nothing has changed: there is too little that could be left out.
+    Nothing,
     /// Somebody stopped it.
     Stopped,
 }
@@ -71,8 +75,8 @@ impl Work {
         let aim = self.aim(trigger, journal.size(&scale));
         let wanted = match journal.draft(&scale, &aim) {
             Draft::Nothing => {
-                self.watch.refused();
-                return Ok(Tried::Not("there is too little that could be left out".to_owned()));
+                self.watch.found_nothing(self.sizes.tokens());
+                return Ok(Tried::Nothing);
             }
             Draft::Ready(compaction) => {
                 return self.apply(turn, compaction, journal, None, trigger, observer);
@@ -184,7 +188,7 @@ impl Work {
         }
         self.settle(paid)?;
         self.watch.refused();
-        Ok(Tried::Not("there is too little that could be left out".to_owned()))
+        Ok(Tried::Nothing)
     }
 
     /// Writes a compaction down, with what its summary took, and follows it. One that somebody else

@@ -8,7 +8,7 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
-use super::applying::{Attempted, Tried};
+use super::applying::{Attempted, TOO_LITTLE, Tried};
 use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
 use crate::redaction::Curtain;
@@ -73,6 +73,7 @@ impl Work {
                 Compacted::Made { number: made.number, before: made.before, after: made.after }
             }
             Tried::Not(why) => Compacted::Not(why),
+            Tried::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
             Tried::Begun | Tried::Stopped => {
                 // No turn ends that would settle it.
                 self.abandon_summaries()?;

@@ -7,7 +7,7 @@ use mainstay_llm::Failure;
 use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
 
-use super::applying::{Attempted, Tried};
+use super::applying::{Attempted, TOO_LITTLE, Tried};
 use super::when::{Marks, Resting};
 use super::{OnFailure, Trigger};
 use crate::turn::{Drive, Halt};
@@ -49,13 +49,17 @@ impl Drive<'_> {
             self.tell(tried);
             return Ok(());
         }
-        if !self.is_due(marks.as_ref()) {
+        let tokens = self.work.sizes.tokens();
+        let may_look = |marks: &Marks| self.work.watch.may_look(tokens, marks);
+        if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
             return Ok(());
         }
         let local = self.work.agent.parts.settings.compaction.on_failure == OnFailure::Local;
         match self.work.watch.resting(self.turn.id, wall_millis()) {
-            Some(resting @ (Resting::Enough | Resting::Fruitless)) => {
-                self.tell_once(&resting);
+            Some(Resting::Enough) => return Ok(()),
+            Some(Resting::Fruitless) => {
+                let why = self.work.why_resting(&Resting::Fruitless);
+                self.tell_once(&why);
                 return Ok(());
             }
             // The cheap steps were tried before the summary that failed.
@@ -82,7 +86,7 @@ impl Drive<'_> {
             match self.take_summary().await? {
                 Tried::Made(_) => return Ok(()),
                 Tried::Not(words) => why = words,
-                Tried::Begun | Tried::Stopped => {}
+                Tried::Nothing | Tried::Begun | Tried::Stopped => {}
             }
             // One that failed is not followed by another at once; one that saves too little may be.
         }
@@ -97,6 +101,7 @@ impl Drive<'_> {
             match tried {
                 Tried::Made(_) => return Ok(()),
                 Tried::Not(words) => why = words,
+                Tried::Nothing => TOO_LITTLE.clone_into(&mut why),
                 Tried::Begun | Tried::Stopped => {}
             }
         }
@@ -167,9 +172,14 @@ impl Drive<'_> {
 
     /// Tells why nothing changed. That it is resting is told once.
     fn tell(&mut self, tried: Tried) {
-        let Tried::Not(why) = tried else { return };
+        let why = match tried {
+            Tried::Not(why) => why,
+            Tried::Nothing => return self.tell_once(TOO_LITTLE),
+            Tried::Made(_) | Tried::Begun | Tried::Stopped => return,
+        };
         if let Some(resting) = self.work.watch.done_enough() {
-            return self.tell_once(&resting);
+            let why = self.work.why_resting(&resting);
+            return self.tell_once(&why);
         }
         if std::mem::replace(&mut self.work.watch.said, why.clone()) == why {
             return;
@@ -178,15 +188,14 @@ impl Drive<'_> {
         (self.observer)(Event::Notice { about: "compaction", message, void: false });
     }
 
-    /// Tells that it is not tried any more, and what fills the window.
-    fn tell_once(&mut self, resting: &Resting) {
-        if *resting == Resting::Enough || std::mem::replace(&mut self.work.watch.told, true) {
+    /// Tells that there is no room to make, and what fills the window.
+    fn tell_once(&mut self, why: &str) {
+        if std::mem::replace(&mut self.work.watch.told, true) {
             return;
         }
         let message = format!(
-            "the conversation is not compacted any more, because {}: {}; /compact, another model or a \
-             new session makes room",
-            self.work.why_resting(resting),
+            "the conversation is not compacted any more, because {why}: {}; a model with a larger \
+             window or a new session makes room",
             self.work.filling()
         );
         (self.observer)(Event::Notice { about: "compaction", message, void: false });

@@ -82,6 +82,8 @@ pub(crate) struct Watch {
     made: VecDeque<u32>,
     /// How many in a row did not help.
     pub(super) fruitless: u32,
+    /// The size at which there was nothing to leave out.
+    nothing_at: Option<i64>,
     /// Whether the last one is yet to be judged by what a provider counts.
     unjudged: bool,
     /// How many in a row failed.
@@ -185,11 +187,22 @@ impl Watch {
         self.fruitless = if helped { 0 } else { self.fruitless + 1 };
         (self.unjudged, self.restored, self.told) = (helped, false, false);
         self.said.clear();
+        self.nothing_at = None;
     }
 
     /// Takes in that a model gave a summary.
     pub(super) fn healthy(&mut self) {
         self.forget_failures();
+    }
+
+    /// Takes in that there is nothing to leave out at this size.
+    pub(super) fn found_nothing(&mut self, tokens: i64) {
+        self.nothing_at = Some(tokens);
+    }
+
+    /// Whether to look once more what could be left out: there is more than the last time.
+    pub(super) fn may_look(&self, tokens: i64, marks: &Marks) -> bool {
+        self.nothing_at.is_none_or(|before| tokens >= before + marks.due / 20)
     }
 
     /// Takes in that one would not have helped.
@@ -209,7 +222,7 @@ impl Watch {
     pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&Marks>) {
         let Some(marks) = marks else { return };
         if tokens < marks.due {
-            (self.fruitless, self.told) = (0, false);
+            (self.fruitless, self.told, self.nothing_at) = (0, false, None);
         } else if self.unjudged {
             self.fruitless += 1;
         }
@@ -219,6 +232,7 @@ impl Watch {
     /// Begins anew: a person or another model changed what held.
     pub(crate) fn begin_anew(&mut self) {
         (self.fruitless, self.told, self.unjudged) = (0, false, false);
+        self.nothing_at = None;
         self.made.clear();
         self.forget_failures();
     }

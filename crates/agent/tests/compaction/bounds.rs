@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use mainstay_agent::budget::Limits;
-use mainstay_agent::{Ending, Event};
+use mainstay_agent::{Compacted, Ending, Event};
 use mainstay_journal::turn::Outcome;
 use mainstay_llm::{Candidate, Prices};
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_store::params;
+use mainstay_testkit::model::{Asked, Reply, Script as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::place::{
@@ -15,7 +16,7 @@ use crate::place::{
 };
 
 #[tokio::test]
-async fn an_instruction_that_fills_the_window_is_tried_twice_at_most_and_then_told() {
+async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
     let place = Place::new(Some(8_000), reader(6, |_: &Asked| summary(1)));
     place.fill(10, 200);
     let mut work = place.begin();
@@ -23,12 +24,61 @@ async fn an_instruction_that_fills_the_window_is_tried_twice_at_most_and_then_to
     let (ended, told) = turn(&mut work, &wish).await;
     assert_eq!(ended.answer, "All read.");
     let notices = notices(&told);
-    assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[1].contains("not compacted any more"), "{notices:?}");
-    assert!(notices[1].contains("filled with your messages"), "{notices:?}");
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].contains("not compacted any more"), "{notices:?}");
+    assert!(notices[0].contains("filled with your messages"), "{notices:?}");
     assert_eq!(place.compactions(work.id()), []);
     assert_eq!(place.summaries(work.id()), [], "no model can make it smaller");
     assert!(place.rounds().iter().all(|asked| body(asked).contains("cannot be left out")));
+}
+
+#[tokio::test]
+async fn two_summaries_in_a_row_that_do_not_help_are_the_last() {
+    // What a summary saves, it takes itself.
+    let long = "all of it again, word for word. ".repeat(1_000);
+    let place = Place::new(Some(12_000), reader(28, move |_: &Asked| Reply::text(long.clone())));
+    place.fill(40, 100);
+    let mut work = place.begin();
+    let (ended, told) = turn(&mut work, "read it all").await;
+    assert_eq!(ended.answer, "All read.");
+    assert_eq!(place.compactions(work.id()), []);
+    assert_eq!(place.summaries(work.id()).len(), 2);
+    let said = notices(&told);
+    assert!(said[0].contains("would save less than a fifth"), "{said:?}");
+    assert!(said[1].contains("did not help twice in a row"), "{said:?}");
+    assert!(said[1].contains("filled with answers"), "{said:?}");
+    // Nor does the next turn try, nor another process; a person may.
+    let id = work.id();
+    drop(work);
+    let mut work = opened(&place.agent(), id);
+    let (_, told) = turn(&mut work, "go on").await;
+    assert_eq!(place.summaries(id).len(), 2);
+    assert!(notices(&told)[0].contains("did not help twice in a row"), "{told:?}");
+    let cancel = CancellationToken::new();
+    let by_hand = work.compact(None, &mut |_| {}, &cancel).await.unwrap();
+    assert!(matches!(by_hand, Compacted::Not(_)), "{by_hand:?}");
+    assert_eq!(place.summaries(id).len(), 3);
+}
+
+#[tokio::test]
+async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
+    let mut full = false;
+    let mut script = reader(usize::MAX, |_: &Asked| summary(1));
+    let place = Place::new(Some(12_000), move |asked: &Asked| {
+        full |= asked.bytes > 48_000;
+        if full { too_long() } else { script.reply(asked) }
+    });
+    place.fill(60, 100);
+    let mut work = place.begin();
+    let (store, _) = place.store();
+    store.write(|tx| tx.execute("DROP TABLE compactions", params![])).unwrap();
+    let (ended, told) = turn(&mut work, "read it all").await;
+    let Ending::Over(Outcome::Failed, Some(reason)) = &ended.ending else { panic!("{ended:?}") };
+    assert!(reason.contains("compactions") && reason.contains("filled with"), "{reason}");
+    assert!(place.rounds().len() > 20, "it went on as far as the window allows");
+    let said = notices(&told);
+    assert!(said.len() == 1 && said[0].contains("compactions"), "{said:?}");
+    assert_eq!(place.summaries(work.id()), []);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use mainstay_agent::{Compacted, Event};
 use mainstay_journal::transcript;
+use mainstay_message::redactor::Origin;
 use mainstay_testkit::model::{Asked, Gate, Reply};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +71,26 @@ async fn a_compaction_can_be_asked_for_with_a_focus_and_taken_back() {
         );
     }
     place.model.assert_no_violations();
+}
+
+#[tokio::test]
+async fn secrets_are_taken_out_of_a_summary_and_of_its_focus() {
+    let secret = "sk-very-secret-0123456789";
+    let place = Place::new(
+        None,
+        reader(10, move |_: &Asked| Reply::text(format!("The key is {secret}, remember it."))),
+    );
+    place.settings.redactor.add("the key", secret, Origin::Configured);
+    place.fill(20, 100);
+    let mut work = place.begin();
+    turn(&mut work, "read it all").await;
+    let cancel = CancellationToken::new();
+    let focus = Some(format!("what {secret} opens"));
+    let made = work.compact(focus, &mut |_| {}, &cancel).await.unwrap();
+    assert!(matches!(made, Compacted::Made { .. }), "{made:?}");
+    let compaction = format!("{:?}", place.compactions(work.id()));
+    assert!(compaction.contains("[redacted: the key]") && !compaction.contains(secret));
+    assert!(!body(&place.model.asked().pop().unwrap()).contains(secret));
 }
 
 #[tokio::test]

@@ -142,6 +142,27 @@ fn a_long_turn_tells_its_compactions_and_finishes() {
 }
 
 #[test]
+fn a_helper_s_session_is_compacted_like_any_other() {
+    let mut script = counter(40);
+    let world = World::new(move |asked: &Asked| {
+        match (asked.last_user_text().contains("give it away"), asked.results().is_empty()) {
+            (true, true) => Reply::call_of("delegate", json!({ "task": "count" })),
+            _ => script.reply(asked),
+        }
+    });
+    with_window(&world);
+    let told = world.run(&["run", "--yes", "--json", "give it away"]).ended_with(0);
+    assert_eq!(told.event("end")["answer"], "Done.");
+    assert_eq!(world.file("count").lines().count(), 40);
+    let helper = |asked: &Asked| asked.system().contains("You are a helper");
+    let compacted = |asked: &Asked| asked.body.to_string().contains(RECORD);
+    assert!(world.model.asked().iter().any(|asked| helper(asked) && compacted(asked)));
+    assert!(!world.model.asked().iter().any(|asked| !helper(asked) && compacted(asked)));
+    world.model.assert_no_violations();
+    world.nothing_runs();
+}
+
+#[test]
 fn hooks_before_a_compaction_add_to_it_or_prevent_it() {
     let told = |line: &str| json!([{ "hooks": [{ "type": "command", "command": line }] }]);
     let world = World::new(counter(10));
