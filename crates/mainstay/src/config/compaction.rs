@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use mainstay_agent::{Compacting, OnFailure};
 
-use super::{Config, build};
+use super::{Config, Overrides, build};
 use crate::error::Error;
 
 /// What the engine is told of compaction.
-pub(super) fn compacting(config: &Config) -> Result<Compacting, Error> {
+pub(super) fn compacting(config: &Config, over: &Overrides) -> Result<Compacting, Error> {
     let said = &config.file.compaction;
     let mut compacting = Compacting::default();
     if let Some(at) = said.at {
@@ -29,7 +29,7 @@ pub(super) fn compacting(config: &Config) -> Result<Compacting, Error> {
                 .hint("Write abort (nothing changes) or local (a summary without a model)."));
         }
     };
-    if let Some(model) = &said.model {
+    if let Some(model) = over.summaries.as_ref().or(said.model.as_ref()) {
         compacting.model = Some(Arc::new(build::candidate(config, model)?));
     }
     if let Some(timeout) = &said.timeout {

@@ -35,7 +35,7 @@ pub(crate) struct CompactArgs {
 pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> {
     let store = super::open(context)?;
     let session = engine::named(&store, &args.id)?;
-    let over = Overrides { model: args.model.clone(), ..Overrides::default() };
+    let over = Overrides { summaries: args.model.clone(), ..Overrides::default() };
     let workspace = Path::new(&session.workspace);
     let agent = engine::agent(context, store, session.owner, workspace, over)?;
     let focus = args.focus.clone().filter(|focus| !focus.trim().is_empty());
