@@ -79,7 +79,7 @@ impl Work {
                 return Ok(Tried::Nothing);
             }
             Draft::Ready(compaction) => {
-                return self.apply(turn, compaction, journal, None, trigger, observer);
+                return self.apply(turn, *compaction, journal, None, trigger, observer);
             }
             Draft::Wanted(wanted) => wanted,
         };

@@ -43,7 +43,7 @@ pub(super) struct Scale {
 #[derive(Debug)]
 pub(super) enum Draft {
     /// The cheap steps are enough.
-    Ready(Compaction),
+    Ready(Box<Compaction>),
     /// A summary has to be written.
     Wanted(Wanted),
     /// There is nothing that could be left out.
@@ -133,7 +133,7 @@ impl Journal {
         if aim.cheap
             && let Some(ready) = self.shortened(scale, aim, before)
         {
-            return Draft::Ready(ready);
+            return Draft::Ready(Box::new(ready));
         }
         match self.wanted(scale, aim, before) {
             Some(wanted) => Draft::Wanted(wanted),
