@@ -435,8 +435,6 @@ impl Drive<'_> {
                 continue;
             }
             self.unended = match &entry.body {
-                // These change the view, not how far the turn is.
-                Body::Compaction(_) | Body::Restored { .. } => continue,
                 Body::Assistant { parts, .. }
                     if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>
                 {
