@@ -44,6 +44,11 @@ impl Drive<'_> {
             }
             return Ok(());
         }
+        let rests = self.work.watch.resting(self.turn.id, wall_millis()).is_some();
+        if rests && !self.work.watch.remembers {
+            // The record could not be read a short time ago.
+            return Ok(());
+        }
         if let Err(error) = self.work.remember_compactions(self.turn.id) {
             let tried = self.broken(&error.to_string());
             self.tell(tried);
@@ -88,10 +93,8 @@ impl Drive<'_> {
                 Tried::Not(words) => why = words,
                 Tried::Nothing | Tried::Begun | Tried::Stopped => {}
             }
-            // One that failed is not followed by another at once; one that saves too little may be.
         }
-        let resting = self.work.watch.done_enough();
-        if let Some(resting) = resting {
+        if let Some(resting) = self.work.watch.done_enough() {
             why = self.work.why_resting(&resting);
         } else if self.work.watch.remembers {
             let tried = match self.attempt(Trigger::TooLong, None).await? {

@@ -226,7 +226,9 @@ async fn make(agent: Agent, question: Question) -> Made {
         }
     }
     if words.is_empty() {
-        words.push("no model is configured".to_owned());
+        let no_model = chains.is_empty();
+        let why = if no_model { "no model is configured" } else { "there was no time for it" };
+        words.push(why.to_owned());
     }
     (attempts, Err(Failed { words: words.join("; then "), retry_at }))
 }

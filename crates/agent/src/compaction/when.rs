@@ -233,6 +233,7 @@ impl Watch {
     pub(crate) fn begin_anew(&mut self) {
         (self.fruitless, self.told, self.unjudged) = (0, false, false);
         self.nothing_at = None;
+        self.said.clear();
         self.made.clear();
         self.forget_failures();
     }

@@ -94,6 +94,38 @@ async fn slow_five_hundred_rounds_fit_a_small_window_and_keep_what_matters() {
 }
 
 #[tokio::test]
+async fn a_summary_that_is_ready_after_the_turn_is_applied_in_the_next_one() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let (mut round, mut begun) = (0, false);
+    let mut place = Place::new(Some(12_000), move |asked: &Asked| {
+        if is_summary(asked) {
+            begun = true;
+            return summary(1).held_by(&held);
+        }
+        round += 1;
+        if begun && asked.last_user_text() == "read it all" {
+            return Reply::text("Enough for now.");
+        }
+        if round % 40 == 0 { Reply::text("All read.") } else { reading(round) }
+    });
+    place.settings.asking.first_byte = Duration::from_secs(30);
+    place.fill(80, 100);
+    let mut work = place.begin();
+    let (ended, told) = turn(&mut work, "read it all").await;
+    assert_eq!(ended.answer, "Enough for now.");
+    assert!(!told.iter().any(|event| matches!(event, Event::Compacted { .. })), "{told:?}");
+    gate.open();
+    let (_, told) = turn(&mut work, "and the rest").await;
+    let compacted = |event: &Event| matches!(event, Event::Compacted { number: 1, .. });
+    assert!(told.iter().any(compacted), "{told:?}");
+    let made = &place.compactions(work.id())[0];
+    assert!(made.summary.as_deref().is_some_and(|text| text.starts_with("SUMMARY 1")), "{made:?}");
+    assert!(place.summaries(work.id())[0].answered, "what it took is in the ledger");
+    place.model.assert_no_violations();
+}
+
+#[tokio::test]
 async fn rows_that_come_while_a_summary_is_made_stay_live() {
     let gate = Gate::new();
     let held = gate.clone();
