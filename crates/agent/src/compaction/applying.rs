@@ -47,8 +47,14 @@ pub(super) struct Attempted<'a> {
     pub(super) focus: Option<String>,
 }
 
-/// A model's answers that a compaction is made of, with their bill.
-type Paid<'a> = Option<(&'a Bill, &'a [Attempt])>;
+/// For which turn a compaction is made and why, and the model's answers that it is made of, with their
+/// bill.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    turn: TurnId,
+    trigger: Trigger,
+    paid: Option<(&'a Bill, &'a [Attempt])>,
+}
 
 impl Work {
     /// Begins a compaction: asks the hooks, takes the cheap steps if they are enough, or has a summary
@@ -60,6 +66,7 @@ impl Work {
         cancel: &CancellationToken,
     ) -> Result<Tried> {
         let Attempted { turn, account, trigger, focus } = attempted;
+        let case = Case { turn, trigger, paid: None };
         let instructions = match self.ask_hooks(trigger, focus.as_deref(), observer, cancel).await {
             Some(Ok(instructions)) => instructions,
             Some(Err(reason)) => {
@@ -79,7 +86,7 @@ impl Work {
                 return Ok(Tried::Nothing);
             }
             Draft::Ready(compaction) => {
-                return self.apply(turn, *compaction, journal, None, trigger, observer);
+                return self.apply(case, *compaction, journal, observer);
             }
             Draft::Wanted(wanted) => wanted,
         };
@@ -87,9 +94,7 @@ impl Work {
             && let Some(resting) = self.watch.resting(turn, wall_millis())
         {
             return match self.agent.parts.settings.compaction.on_failure {
-                OnFailure::Local => {
-                    self.apply_local(turn, &wanted, focus, journal, None, trigger, observer)
-                }
+                OnFailure::Local => self.apply_local(case, &wanted, focus, journal, observer),
                 OnFailure::Abort => Ok(Tried::Not(self.why_resting(&resting))),
             };
         }
@@ -135,6 +140,7 @@ impl Work {
         };
         let paid = Some((&underway.bill, attempts.as_slice()));
         let (trigger, focus) = (underway.trigger, underway.focus.clone());
+        let case = Case { turn, trigger, paid };
         match made {
             Ok(summary) => {
                 self.watch.healthy();
@@ -142,9 +148,9 @@ impl Work {
                 let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
                 let (compaction, enough) = complete;
                 if enough {
-                    return self.apply(turn, compaction, journal, paid, trigger, observer);
+                    return self.apply(case, compaction, journal, observer);
                 }
-                self.settle(paid)?;
+                self.settle(case)?;
                 self.watch.refused();
                 Ok(Tried::Not("the summary would save less than a fifth".to_owned()))
             }
@@ -152,13 +158,11 @@ impl Work {
                 self.watch.failed(turn, wall_millis(), &words, retry_at);
                 let words = format!("the summary could not be made: {words}");
                 if self.agent.parts.settings.compaction.on_failure == OnFailure::Abort {
-                    self.settle(paid)?;
+                    self.settle(case)?;
                     return Ok(Tried::Not(words));
                 }
                 let journal = self.journal()?;
-                let wanted = &underway.wanted;
-                let tried =
-                    self.apply_local(turn, wanted, focus, journal, paid, trigger, observer)?;
+                let tried = self.apply_local(case, &underway.wanted, focus, journal, observer)?;
                 let message = format!("{words}; a summary was made without a model");
                 observer(Event::Notice { about: "compaction", message, void: false });
                 Ok(tried)
@@ -167,15 +171,12 @@ impl Work {
     }
 
     /// Applies a compaction with a summary that no model made.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one try")]
     fn apply_local(
         &mut self,
-        turn: TurnId,
+        case: Case<'_>,
         wanted: &Wanted,
         focus: Option<String>,
         journal: Journal,
-        paid: Paid<'_>,
-        trigger: Trigger,
         observer: Observer<'_>,
     ) -> Result<Tried> {
         let scale = self.scale();
@@ -184,9 +185,9 @@ impl Work {
         let text = summary::local(journal.entries(), wanted.through, most);
         let (compaction, enough) = journal.complete(wanted, text, focus, &scale);
         if enough {
-            return self.apply(turn, compaction, journal, paid, trigger, observer);
+            return self.apply(case, compaction, journal, observer);
         }
-        self.settle(paid)?;
+        self.settle(case)?;
         self.watch.refused();
         Ok(Tried::Nothing)
     }
@@ -195,13 +196,12 @@ impl Work {
     /// made meanwhile is followed instead.
     fn apply(
         &mut self,
-        turn: TurnId,
+        case: Case<'_>,
         compaction: Compaction,
         mut journal: Journal,
-        paid: Paid<'_>,
-        trigger: Trigger,
         observer: Observer<'_>,
     ) -> Result<Tried> {
+        let Case { turn, trigger, paid } = case;
         let mut body = Body::Compaction(Box::new(compaction));
         redaction::body(&self.agent.parts.settings.redactor, &mut body);
         let Body::Compaction(compaction) = body else { return Ok(Tried::Stopped) };
@@ -234,8 +234,8 @@ impl Work {
     }
 
     /// Writes down what a summary took that is not used.
-    fn settle(&self, paid: Paid<'_>) -> Result<()> {
-        let Some((bill, attempts)) = paid else { return Ok(()) };
+    fn settle(&self, case: Case<'_>) -> Result<()> {
+        let Some((bill, attempts)) = case.paid else { return Ok(()) };
         self.agent.write(|tx| {
             self.lease.guard(tx)?;
             bill.settle(tx, self, attempts)
