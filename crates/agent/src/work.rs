@@ -191,7 +191,7 @@ impl Work {
     pub fn ask_from_now_on(&mut self, agent: Agent) {
         self.specs = agent.parts.offer.specs(&self.loaded);
         self.agent = agent;
-        self.watch.begin_anew();
+        self.watch.other_models();
     }
 
     /// Writes down which background processes ended, also while no turn goes on.

@@ -221,7 +221,7 @@ impl Work {
         let body = Body::Compaction(compaction.clone());
         journal.push(Entry { seq, turn, at: wall_millis(), body });
         self.look_anew(journal.entries());
-        let marks = Marks::of(&self.agent.parts.settings);
+        let marks = self.marks();
         self.watch.applied(self.sizes.tokens(), marks.as_ref());
         observer(Event::Compacted {
             number: compaction.number,
@@ -255,6 +255,17 @@ impl Work {
         Ok(Journal::new(entries, ledger, number))
     }
 
+    /// The sizes at which something is done: by the first model's window, or by what its provider
+    /// found too long.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        let settings = &self.agent.parts.settings;
+        let learned = self.watch.outgrown.map(|most| Marks::within(most, settings.compaction.at));
+        match (Marks::of(settings), learned) {
+            (Some(known), Some(learned)) if learned.room < known.room => Some(learned),
+            (known, learned) => known.or(learned),
+        }
+    }
+
     pub(super) fn scale(&self) -> Scale {
         let tools: usize = self.specs.iter().map(crate::offer::size).sum();
         Scale { fixed: self.prompt.len() + tools, bytes_a_token: self.sizes.bytes_a_token() }
@@ -263,7 +274,7 @@ impl Work {
     /// What a compaction aims at. One by hand makes small what is small already.
     fn aim(&self, trigger: Trigger, size: i64) -> Aim {
         let settings = &self.agent.parts.settings;
-        let known = Marks::of(settings);
+        let known = self.marks();
         let marks = match (trigger, known) {
             (Trigger::Share, Some(marks)) => marks,
             (_, known) => {
@@ -322,7 +333,7 @@ impl Work {
                 Ok((entry::all(tx, id)?, model_call::of_purpose(tx, id, PURPOSE)?))
             })
         })?;
-        let marks = Marks::of(&self.agent.parts.settings);
+        let marks = self.marks();
         self.watch.remember(&entries, &rows, turn, marks.as_ref());
         Ok(())
     }

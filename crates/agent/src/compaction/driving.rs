@@ -17,7 +17,7 @@ use crate::{Event, Result};
 impl Work {
     /// Takes in what a provider counted: whether the last compaction helped.
     pub(crate) fn judge_compaction(&mut self) {
-        let marks = Marks::of(&self.agent.parts.settings);
+        let marks = self.marks();
         self.watch.counted(self.sizes.tokens(), marks.as_ref());
     }
 }
@@ -28,7 +28,7 @@ impl Drive<'_> {
     /// Sees to it that the next request fits, as far as that can be told beforehand.
     pub(crate) async fn make_room(&mut self) -> Halted<()> {
         self.work.watch.round(self.turn.id);
-        let marks = Marks::of(&self.work.agent.parts.settings);
+        let marks = self.work.marks();
         let is_due = self.is_due(marks.as_ref());
         if self.work.watch.is_quiet() && !is_due && !self.work.steering.wants_compaction() {
             return Ok(());
@@ -83,6 +83,7 @@ impl Drive<'_> {
     /// turn ends in words that say what fills the window.
     pub(crate) async fn make_room_after(&mut self, failure: &Failure) -> Halted<()> {
         let turn = self.turn.id;
+        self.work.watch.outgrew(self.work.sizes.tokens());
         let mut why = match self.work.remember_compactions(turn) {
             Ok(()) => String::new(),
             Err(error) => format!("the record could not be read: {error}"),

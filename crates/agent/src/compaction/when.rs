@@ -23,6 +23,8 @@ const RESTS: [Duration; 3] =
 const FULL: f64 = 0.92;
 /// What is left for an answer whose length nobody limits.
 const USUAL_ANSWER: u64 = 8_192;
+/// The share of what a provider found too long that is taken to fit.
+const FITS: f64 = 0.95;
 
 /// The sizes, in tokens, at which something is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ pub(crate) struct Watch {
     made: VecDeque<u32>,
     /// How many in a row did not help.
     pub(super) fruitless: u32,
+    /// A little less than what a provider found too long.
+    pub(super) outgrown: Option<i64>,
     /// The size at which there was nothing to leave out.
     nothing_at: Option<i64>,
     /// Whether the last one is yet to be judged by what a provider counts.
@@ -227,6 +231,18 @@ impl Watch {
             self.fruitless += 1;
         }
         self.unjudged = false;
+    }
+
+    /// Takes in that a provider found so many tokens too long.
+    pub(super) fn outgrew(&mut self, tokens: i64) {
+        let most = share_of(tokens, FITS);
+        self.outgrown = Some(self.outgrown.map_or(most, |before| before.min(most)));
+    }
+
+    /// Takes in that other models are asked from now on.
+    pub(crate) fn other_models(&mut self) {
+        self.outgrown = None;
+        self.begin_anew();
     }
 
     /// Begins anew: a person or another model changed what held.
