@@ -135,8 +135,8 @@ fn made_of(
     let mut sizes = Vec::new();
     let (own, instructions) = prompt::parts(prompt);
     sizes.push(("system prompt".to_owned(), own.len()));
-    for (path, text) in instructions {
-        sizes.push((format!("instructions from {path}"), text.len()));
+    for (name, text) in instructions {
+        sizes.push((name, text.len()));
     }
     sizes.push(("tools".to_owned(), specs.iter().map(spec_bytes).sum()));
     sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));

@@ -93,7 +93,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `compaction`.
+        /// `snapshot`, `undo`, `hook`, `skill`, `compaction`.
         about: &'static str,
         /// A sentence.
         message: String,
