@@ -71,6 +71,12 @@ impl Telling {
                 let mark = if *failed { "failed: " } else { "" };
                 say(&format!("  {mark}{}", first_line(text)));
             }
+            Event::Compacting { tokens, .. } if self.watched => {
+                say(&format!("note: {}", wording::compacting(*tokens)));
+            }
+            Event::Compacted { before, after, summarised, .. } => {
+                say(&format!("note: {}", wording::compacted(*before, *after, *summarised)));
+            }
             Event::Notice { message, .. } => say(&format!("note: {}", wording::line(message))),
             _ => {}
         }

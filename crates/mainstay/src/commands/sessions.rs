@@ -1,5 +1,6 @@
 //! `mainstay sessions`
 
+mod compact;
 mod delete;
 mod export;
 mod fork;
@@ -9,6 +10,7 @@ mod prune;
 mod rename;
 mod search;
 mod show;
+mod uncompact;
 mod view;
 
 use clap::Subcommand;
@@ -25,6 +27,8 @@ pub(crate) enum SessionsCommand {
     Show(show::ShowArgs),
     Search(search::SearchArgs),
     Fork(fork::ForkArgs),
+    Compact(compact::CompactArgs),
+    Uncompact(uncompact::UncompactArgs),
     Rename(rename::RenameArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -38,6 +42,8 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
         SessionsCommand::Show(args) => show::run(args, context),
         SessionsCommand::Search(args) => search::run(args, context),
         SessionsCommand::Fork(args) => fork::run(args, context),
+        SessionsCommand::Compact(args) => compact::run(args, context),
+        SessionsCommand::Uncompact(args) => uncompact::run(args, context),
         SessionsCommand::Rename(args) => rename::run(args, context),
         SessionsCommand::Export(args) => export::run(args, context),
         SessionsCommand::Import(args) => import::run(args, context),

@@ -29,6 +29,7 @@ pub(super) struct File {
     pub(super) sandbox: Sandbox,
     pub(super) skills: Skills,
     pub(super) delegate: Delegate,
+    pub(super) compaction: Compaction,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
     /// Their shape is the engine's to know.
@@ -141,6 +142,18 @@ pub(super) struct Delegate {
     pub(super) at_once: Option<usize>,
 }
 
+/// How conversations are compacted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compaction {
+    /// A share of the window.
+    pub(super) at: Option<f64>,
+    /// `abort` or `local`.
+    pub(super) on_failure: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) timeout: Option<Time>,
+}
+
 /// What is fetched from the web.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -224,6 +237,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "sandbox",
             "skills",
             "delegate",
+            "compaction",
             "fetch",
             "search",
             "hooks",
@@ -261,6 +275,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("skills", &["paths"]),
     ("delegate", &["at_once"]),
+    ("compaction", &["at", "on_failure", "model", "timeout"]),
     ("fetch", &["allow_private"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];

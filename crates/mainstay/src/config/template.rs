@@ -57,8 +57,8 @@ mod tests {
             let settings = agent_settings(&config, &Overrides::default()).unwrap();
             let grace = config.keeper_grace().unwrap();
             let asking = &settings.asking;
-            let Settings { policy, budgets, approval, .. } = &settings;
-            format!("{policy:?} {budgets:?} {asking:?} {approval:?} {grace:?}")
+            let Settings { policy, budgets, approval, compaction, .. } = &settings;
+            format!("{policy:?} {budgets:?} {asking:?} {approval:?} {grace:?} {compaction:?}")
         };
         assert_eq!(told(defaults()), told(Table::new()));
     }

@@ -9,6 +9,7 @@ mod cancelling;
 mod chatting;
 mod children;
 mod compacted;
+mod compacting;
 mod delegating;
 mod demo;
 mod faults;

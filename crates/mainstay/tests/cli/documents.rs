@@ -23,7 +23,8 @@ fn help_of_every_command() {
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
     check("help_sessions_search", "sessions search --help");
-    for command in ["fork", "rename", "export", "import", "delete", "prune"] {
+    for command in ["fork", "compact", "uncompact", "rename", "export", "import", "delete", "prune"]
+    {
         check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
     }
     check("help_undo", "undo --help");
@@ -128,6 +129,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-compact.1",
             "mainstay-sessions-delete.1",
             "mainstay-sessions-export.1",
             "mainstay-sessions-fork.1",
@@ -137,6 +139,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-sessions-rename.1",
             "mainstay-sessions-search.1",
             "mainstay-sessions-show.1",
+            "mainstay-sessions-uncompact.1",
             "mainstay-sessions.1",
             "mainstay-skills-add.1",
             "mainstay-skills-approve.1",
