@@ -301,11 +301,12 @@ impl<'a> Drive<'a> {
     /// join them; what is heard is told after that.
     async fn ask(&mut self, tried: &mut Tried) -> std::result::Result<Asked, Halt> {
         let asked = self.hear(tried).await?.ok_or_else(|| self.out_of_time())?;
-        if let Ok(answer) = &asked
-            && let Some(usage) = &answer.usage
-        {
-            self.work.sizes.learn(usage);
-            self.work.judge_compaction();
+        if let Ok(answer) = &asked {
+            self.work.watch.answered();
+            if let Some(usage) = &answer.usage {
+                self.work.sizes.learn(usage);
+                self.work.judge_compaction();
+            }
         }
         Ok(asked)
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::draft::{Aim, Draft, Journal, Scale, Wanted};
 use super::underway::{self, Bill, Failed, PURPOSE, Question, Underway};
-use super::when::{Marks, Resting};
+use super::when::{How, Marks, Resting};
 use super::{OnFailure, Trigger, summary};
 use crate::agent::{Parts, blocking};
 use crate::budget::Account;
@@ -33,6 +33,8 @@ pub(super) enum Tried {
     Begun,
     /// Nothing has changed, for this reason.
     Not(String),
+    /// Nothing has changed: no summary is asked for, for this reason, and nothing else would help.
+    Resting(String),
     /// Nothing has changed: there is too little that could be left out.
     Nothing,
     /// Somebody stopped it.
@@ -67,6 +69,27 @@ impl Work {
     ) -> Result<Tried> {
         let Attempted { turn, account, trigger, focus } = attempted;
         let case = Case { turn, trigger, paid: None };
+        let journal = self.journal()?;
+        let scale = self.scale();
+        let aim = self.aim(trigger, journal.size(&scale));
+        let resting = self.watch.resting(turn, wall_millis());
+        let resting = resting.filter(|_| trigger != Trigger::Hand);
+        let local = self.agent.parts.settings.compaction.on_failure == OnFailure::Local;
+        // Hooks are asked about what is going to happen, and not whether something could.
+        let draft = match (journal.draft(&scale, &aim), &resting) {
+            (Draft::Nothing, _) => {
+                self.watch.found_nothing(self.sizes.tokens());
+                return Ok(Tried::Nothing);
+            }
+            (Draft::Wanted(wanted), Some(resting)) if !local => match wanted.instead {
+                Some(cheap) => Draft::Ready(cheap),
+                None => {
+                    self.watch.found_nothing(self.sizes.tokens());
+                    return Ok(Tried::Resting(self.why_resting(resting)));
+                }
+            },
+            (draft, _) => draft,
+        };
         let instructions = match self.ask_hooks(trigger, focus.as_deref(), observer, cancel).await {
             Some(Ok(instructions)) => instructions,
             Some(Err(reason)) => {
@@ -77,26 +100,13 @@ impl Work {
             }
             None => return Ok(Tried::Stopped),
         };
-        let journal = self.journal()?;
-        let scale = self.scale();
-        let aim = self.aim(trigger, journal.size(&scale));
-        let wanted = match journal.draft(&scale, &aim) {
-            Draft::Nothing => {
-                self.watch.found_nothing(self.sizes.tokens());
-                return Ok(Tried::Nothing);
-            }
-            Draft::Ready(compaction) => {
-                return self.apply(case, *compaction, journal, observer);
-            }
+        let wanted = match draft {
+            Draft::Ready(compaction) => return self.apply(case, *compaction, journal, observer),
             Draft::Wanted(wanted) => wanted,
+            Draft::Nothing => return Ok(Tried::Nothing),
         };
-        if trigger != Trigger::Hand
-            && let Some(resting) = self.watch.resting(turn, wall_millis())
-        {
-            return match self.agent.parts.settings.compaction.on_failure {
-                OnFailure::Local => self.apply_local(case, &wanted, focus, journal, observer),
-                OnFailure::Abort => Ok(Tried::Not(self.why_resting(&resting))),
-            };
+        if resting.is_some() {
+            return self.apply_local(case, &wanted, focus, journal, observer);
         }
         let question = Question {
             system: summary::system(wanted.most),
@@ -222,7 +232,7 @@ impl Work {
         journal.push(Entry { seq, turn, at: wall_millis(), body });
         self.look_anew(journal.entries());
         let marks = self.marks();
-        self.watch.applied(self.sizes.tokens(), marks.as_ref());
+        self.watch.applied(How::of(&compaction), self.sizes.tokens(), marks.as_ref());
         observer(Event::Compacted {
             number: compaction.number,
             why: trigger.as_str(),
@@ -341,7 +351,8 @@ impl Work {
     /// Why no summary is asked for.
     pub(super) fn why_resting(&self, resting: &Resting) -> String {
         match resting {
-            Resting::Enough => "it was compacted twice within a few rounds already".to_owned(),
+            Resting::Enough => "two summaries were made within a few rounds already".to_owned(),
+            Resting::Unanswered => "it was compacted twice since the last answer".to_owned(),
             Resting::Fruitless => "compacting it did not help twice in a row".to_owned(),
             Resting::Failing => {
                 format!("the summary failed too often in this turn: {}", self.watch.failure)

@@ -72,7 +72,7 @@ impl Work {
             Tried::Made(made) => {
                 Compacted::Made { number: made.number, before: made.before, after: made.after }
             }
-            Tried::Not(why) => Compacted::Not(why),
+            Tried::Not(why) | Tried::Resting(why) => Compacted::Not(why),
             Tried::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
             Tried::Begun | Tried::Stopped => {
                 // No turn ends that would settle it.

@@ -61,6 +61,8 @@ pub(super) struct Wanted {
     pub(super) most: i64,
     /// The most bytes of the ledger.
     room: usize,
+    /// What the cheap steps alone would do, where that is of some use.
+    pub(super) instead: Option<Box<Compaction>>,
 }
 
 /// What is wished for.
@@ -130,33 +132,41 @@ impl Journal {
     /// Decides what there is to do.
     pub(super) fn draft(&self, scale: &Scale, aim: &Aim) -> Draft {
         let before = self.size(scale);
-        if aim.cheap
-            && let Some(ready) = self.shortened(scale, aim, before)
-        {
-            return Draft::Ready(Box::new(ready));
-        }
-        match self.wanted(scale, aim, before) {
-            Some(wanted) => Draft::Wanted(wanted),
-            None => Draft::Nothing,
+        let cheap = if aim.cheap { self.shortened(scale, aim, before) } else { None };
+        let cheap = match cheap {
+            Some((after, cheap)) if falls_enough(aim.marks.due, after) => {
+                return Draft::Ready(Box::new(cheap));
+            }
+            cheap => cheap,
+        };
+        match (self.wanted(scale, aim, before), cheap) {
+            (Some((least, wanted)), Some((after, cheap))) if falls_enough(after, least) => {
+                Draft::Wanted(Wanted { instead: Some(Box::new(cheap)), ..wanted })
+            }
+            // What a summary saves beyond the cheap steps would not be worth its price.
+            (_, Some((_, cheap))) => Draft::Ready(Box::new(cheap)),
+            (Some((_, wanted)), None) => Draft::Wanted(wanted),
+            (None, None) => Draft::Nothing,
         }
     }
 
-    /// A compaction by the cheap steps alone, where that saves enough.
-    fn shortened(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<Compaction> {
-        let due = aim.marks.due;
-        let tail = scale.bytes(share_of(due, SHORTENED_TAIL));
+    /// A compaction by the cheap steps alone, where the next request falls by a fifth and fits, and
+    /// the tokens of that.
+    fn shortened(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<(i64, Compaction)> {
+        let tail = scale.bytes(share_of(aim.marks.due, SHORTENED_TAIL));
         let trimmed = cut(&self.entries, tail, body_bytes)?.through;
         if trimmed <= Standing::of(&self.entries).trimmed {
             return None;
         }
         let compaction = Compaction { number: self.number, trimmed, ..Compaction::default() };
         let after = self.size_under(&compaction, scale);
-        let enough = falls_enough(due, after) && falls_enough(before, after);
-        enough.then(|| measured(compaction, before, after))
+        let enough = after < aim.marks.full && falls_enough(before, after);
+        enough.then(|| (after, measured(compaction, before, after)))
     }
 
-    /// What a summary would replace, where even the shortest would save enough.
-    fn wanted(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<Wanted> {
+    /// What a summary would replace, where even the shortest would save enough, and the tokens of the
+    /// next request with a usual one.
+    fn wanted(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<(i64, Wanted)> {
         let due = aim.marks.due;
         let most = share_of(due, SUMMARY).clamp(SHORTEST, LONGEST);
         let goal = share_of(due, AIMS.get(aim.again).or(AIMS.last()).copied().unwrap_or(0.0));
@@ -173,11 +183,13 @@ impl Journal {
             ledger: self.ledger.clone().within(room),
             ..Compaction::default()
         };
-        if !falls_enough(before, self.size_under(&empty, scale)) {
+        let least = self.size_under(&empty, scale);
+        if !falls_enough(before, least) {
             return None;
         }
         let material = self.material(found.through, scale.bytes(aim.shown));
-        Some(Wanted { number: self.number, through: found.through, material, most, room })
+        let (number, through) = (self.number, found.through);
+        Some((least + most, Wanted { number, through, material, most, room, instead: None }))
     }
 
     /// What a model is shown of the entries up to one: in clipped words where that fits, else in

@@ -7,9 +7,9 @@ use mainstay_llm::Failure;
 use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
 
+use super::Trigger;
 use super::applying::{Attempted, TOO_LITTLE, Tried};
 use super::when::{Marks, Resting};
-use super::{OnFailure, Trigger};
 use crate::turn::{Drive, Halt};
 use crate::work::Work;
 use crate::{Event, Result};
@@ -59,20 +59,19 @@ impl Drive<'_> {
         if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
             return Ok(());
         }
-        let local = self.work.agent.parts.settings.compaction.on_failure == OnFailure::Local;
         match self.work.watch.resting(self.turn.id, wall_millis()) {
-            Some(Resting::Enough) => return Ok(()),
+            Some(Resting::Unanswered) => return Ok(()),
             Some(Resting::Fruitless) => {
                 let why = self.work.why_resting(&Resting::Fruitless);
                 self.tell_once(&why);
                 return Ok(());
             }
-            // The cheap steps were tried before the summary that failed.
-            Some(_) if !local || self.work.watch.unwanted => return Ok(()),
+            Some(_) if self.work.watch.unwanted => return Ok(()),
+            // No summary is asked for, and what was there before may be shortened all the same.
             _ => {}
         }
         let tried = match self.attempt(Trigger::Share, None).await? {
-            Tried::Begun if full => self.take_summary().await?,
+            Tried::Begun if full || self.work.watch.interrupted => self.take_summary().await?,
             tried => tried,
         };
         self.tell(tried);
@@ -91,7 +90,7 @@ impl Drive<'_> {
         if why.is_empty() && self.work.watch.underway.is_some() {
             match self.take_summary().await? {
                 Tried::Made(_) => return Ok(()),
-                Tried::Not(words) => why = words,
+                Tried::Not(words) | Tried::Resting(words) => why = words,
                 Tried::Nothing | Tried::Begun | Tried::Stopped => {}
             }
         }
@@ -104,7 +103,7 @@ impl Drive<'_> {
             };
             match tried {
                 Tried::Made(_) => return Ok(()),
-                Tried::Not(words) => why = words,
+                Tried::Not(words) | Tried::Resting(words) => why = words,
                 Tried::Nothing => TOO_LITTLE.clone_into(&mut why),
                 Tried::Begun | Tried::Stopped => {}
             }
@@ -179,7 +178,8 @@ impl Drive<'_> {
         let why = match tried {
             Tried::Not(why) => why,
             Tried::Nothing => return self.tell_once(TOO_LITTLE),
-            Tried::Made(_) | Tried::Begun | Tried::Stopped => return,
+            // Why it rests was told when that began.
+            Tried::Made(_) | Tried::Begun | Tried::Resting(_) | Tried::Stopped => return,
         };
         if let Some(resting) = self.work.watch.done_enough() {
             let why = self.work.why_resting(&resting);

@@ -1,11 +1,11 @@
 //! What bounds further compactions, found again in the record.
 
 use mainstay_journal::TurnId;
-use mainstay_journal::compaction::Standing;
+use mainstay_journal::compaction::{Compaction, Standing};
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::Tried;
 
-use super::when::{Marks, Watch};
+use super::when::{How, Marks, Watch};
 
 /// Tries that begin within this time of the end of the one before belong to the same summary: there
 /// are longer rests between two.
@@ -22,28 +22,23 @@ impl Watch {
         marks: Option<&Marks>,
     ) {
         self.remembers = true;
-        self.restored = entries
-            .iter()
-            .rev()
-            .find_map(|entry| match entry.body {
-                Body::Restored { .. } => Some(true),
-                Body::Compaction(_) => Some(false),
-                _ => None,
-            })
-            .unwrap_or(false);
+        let changes =
+            |entry: &&Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
+        let last_change = entries.iter().rfind(changes);
+        // Who took one back began anew: what came of earlier ones says nothing any more.
+        self.restored =
+            last_change.is_some_and(|entry| matches!(entry.body, Body::Restored { .. }));
+        let since = last_change.map_or(0, |entry| entry.at);
         self.recall(&rounds_ago(entries, turn));
         let standing = Standing::of(entries);
-        let helped = |after: u64| {
-            let after = i64::try_from(after).unwrap_or(i64::MAX);
-            marks.is_none_or(|marks| after < marks.due)
+        let helped = |made: &Compaction| {
+            let after = i64::try_from(made.after).unwrap_or(i64::MAX);
+            marks.is_none_or(|marks| after < How::of(made).helps_below(marks))
         };
-        let unhelpful = standing.made.iter().rev().take_while(|(_, made)| !helped(made.after));
-        self.fruitless = u32::try_from(unhelpful.count()).unwrap_or(u32::MAX);
-        let since = standing.made.last().map_or(0, |(seq, _)| {
-            entries.iter().find(|entry| entry.seq == *seq).map_or(0, |entry| entry.at)
-        });
+        let unhelpful = standing.made.iter().rev().take_while(|(_, made)| !helped(made));
+        let unhelpful = if self.restored { 0 } else { unhelpful.count() };
+        self.fruitless = u32::try_from(unhelpful).unwrap_or(u32::MAX);
         let mut last: Option<&Tried> = None;
-        let mut interrupted = false;
         for row in rows.iter().filter(|row| row.started_at > since) {
             let same = last.is_some_and(|last| row.started_at - ended(last) < TOGETHER);
             last = Some(row);
@@ -52,8 +47,8 @@ impl Watch {
                 self.fruitless += 1;
                 continue;
             }
-            // A process that died says nothing about the model, unless it happens again.
-            if row.fault.is_none() && !std::mem::replace(&mut interrupted, true) {
+            // A process that ended says nothing about the model, unless it happens again.
+            if row.fault.is_none() && !std::mem::replace(&mut self.interrupted, true) {
                 continue;
             }
             if !same || row.fault.is_none() {
@@ -69,13 +64,14 @@ fn ended(row: &Tried) -> i64 {
     row.started_at + row.latency.unwrap_or(0)
 }
 
-/// How many rounds ago compactions were made in this turn, the oldest first.
-fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<u32> {
+/// How many rounds ago compactions were made in this turn and how, the oldest first.
+fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, How)> {
     let (mut rounds, mut found) = (0, Vec::new());
     for entry in entries.iter().rev().take_while(|entry| entry.turn == turn) {
-        match entry.body {
+        match &entry.body {
             Body::Assistant { .. } => rounds += 1,
-            Body::Compaction(_) => found.push(rounds),
+            Body::Compaction(made) => found.push((rounds, How::of(made))),
+            Body::Restored { .. } => break,
             _ => {}
         }
     }
@@ -85,8 +81,6 @@ fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_journal::compaction::Compaction;
-
     use super::super::when::Resting;
     use super::*;
 
@@ -97,7 +91,8 @@ mod tests {
     }
 
     fn made(number: i64, after: u64) -> Body {
-        Body::Compaction(Box::new(Compaction { number, after, ..Compaction::default() }))
+        let summary = Some("words".to_owned());
+        Body::Compaction(Box::new(Compaction { number, after, summary, ..Compaction::default() }))
     }
 
     fn said() -> Body {
@@ -156,6 +151,7 @@ mod tests {
         let row = |at| Tried { fault: None, latency: None, ..row(turn, at, false) };
         watch.remember(&[], &[row(1_000)], turn, Some(&MARKS));
         assert_eq!(watch.resting(turn, 1_001), None);
+        assert!(watch.interrupted, "the next one is waited for");
         let mut watch = Watch::default();
         watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
         assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
@@ -166,7 +162,10 @@ mod tests {
         let turn = TurnId::new();
         let entries = [entry(1, turn, made(1, 50)), entry(2, turn, Body::Restored { number: 1 })];
         let mut watch = Watch::default();
-        watch.remember(&entries, &[], turn, Some(&MARKS));
+        // What its summary took is no failure.
+        let rows = [row(turn, 500, true), row(turn, 700, true)];
+        watch.remember(&entries, &rows, turn, Some(&MARKS));
         assert_eq!(watch.due(&MARKS), MARKS.full);
+        assert_eq!((watch.fruitless, watch.lately()), (0, 0));
     }
 }

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use mainstay_journal::TurnId;
+use mainstay_journal::compaction::Compaction;
 
 use super::underway::Underway;
 use crate::Settings;
 
-/// So many compactions may come within [`ROUNDS`] rounds of a turn.
+/// So many compactions with a summary may come within [`ROUNDS`] rounds of a turn. Those by the cheap
+/// steps alone cost nothing; of all kinds so many may come between two answers.
 const MOST: usize = 2;
 /// A turn that went on for so many rounds after a compaction has made something of it.
 pub(super) const ROUNDS: u32 = 10;
@@ -80,16 +82,18 @@ pub(crate) struct Watch {
     turn: Option<TurnId>,
     /// How many rounds of it there were in this process.
     rounds: u32,
-    /// The rounds after which compactions were made in it.
+    /// The rounds after which compactions with a summary were made in it.
     made: VecDeque<u32>,
+    /// How many of any kind were made since a model answered.
+    unanswered: usize,
     /// How many in a row did not help.
     pub(super) fruitless: u32,
     /// A little less than what a provider found too long.
     pub(super) outgrown: Option<i64>,
     /// The size at which there was nothing to leave out.
     nothing_at: Option<i64>,
-    /// Whether the last one is yet to be judged by what a provider counts.
-    unjudged: bool,
+    /// What the last one is yet to be judged by: from so many tokens on it did not help.
+    unjudged: Option<i64>,
     /// How many in a row failed.
     pub(super) failures: u32,
     /// When the last of them did, in milliseconds since 1970.
@@ -102,6 +106,9 @@ pub(crate) struct Watch {
     pub(super) unwanted: bool,
     /// When a provider said that it serves again, in milliseconds since 1970.
     pub(super) retry_at: Option<i64>,
+    /// Whether a process ended before the summary came that it had asked for: the next one is waited
+    /// for, or nothing would ever come of them where processes are short.
+    pub(super) interrupted: bool,
     /// Whether a person took the last compaction back.
     pub(super) restored: bool,
     /// Whether it was told that it is stopped.
@@ -110,11 +117,37 @@ pub(crate) struct Watch {
     pub(super) said: String,
 }
 
+/// How room was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A summary stands for entries.
+    Summarised,
+    /// Entries are shown shortened.
+    Shortened,
+}
+
+impl How {
+    /// How a compaction was made.
+    pub(super) fn of(compaction: &Compaction) -> Self {
+        if compaction.summary.is_some() { How::Summarised } else { How::Shortened }
+    }
+
+    /// The size below which it helped: what costs nothing is of use wherever the next request fits.
+    pub(super) fn helps_below(self, marks: &Marks) -> i64 {
+        match self {
+            How::Summarised => marks.due,
+            How::Shortened => marks.full,
+        }
+    }
+}
+
 /// Why no compaction is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resting {
-    /// There were enough of them in the last rounds.
+    /// There were enough summaries in the last rounds.
     Enough,
+    /// Two did not get an answer.
+    Unanswered,
     /// The last ones did not help.
     Fruitless,
     /// Too many failed in this turn.
@@ -129,8 +162,14 @@ impl Watch {
         if self.turn != Some(turn) {
             (self.turn, self.rounds) = (Some(turn), 0);
             self.made.clear();
+            self.unanswered = 0;
         }
         self.rounds = self.rounds.saturating_add(1);
+    }
+
+    /// Takes in that a model answered.
+    pub(crate) fn answered(&mut self) {
+        self.unanswered = 0;
     }
 
     /// Whether nothing waits to be applied.
@@ -149,6 +188,9 @@ impl Watch {
         if let Some(resting) = self.done_enough() {
             return Some(resting);
         }
+        if self.lately() >= MOST {
+            return Some(Resting::Enough);
+        }
         if self.failures >= FAILURES && self.failed_in == Some(turn) {
             return Some(Resting::Failing);
         }
@@ -161,10 +203,10 @@ impl Watch {
         if self.fruitless >= FRUITLESS {
             return Some(Resting::Fruitless);
         }
-        (self.lately() >= MOST).then_some(Resting::Enough)
+        (self.unanswered >= MOST).then_some(Resting::Unanswered)
     }
 
-    /// How many were made in the last rounds.
+    /// How many with a summary were made in the last rounds.
     pub(super) fn lately(&self) -> usize {
         self.made.iter().filter(|made| self.rounds.saturating_sub(**made) < ROUNDS).count()
     }
@@ -182,14 +224,18 @@ impl Watch {
     }
 
     /// Takes in that a compaction was made and, as far as can be told, what the size is now.
-    pub(super) fn applied(&mut self, after: i64, marks: Option<&Marks>) {
-        self.made.push_back(self.rounds);
-        if self.made.len() > MOST {
-            self.made.pop_front();
+    pub(super) fn applied(&mut self, how: How, after: i64, marks: Option<&Marks>) {
+        self.unanswered += 1;
+        if how == How::Summarised {
+            self.made.push_back(self.rounds);
+            if self.made.len() > MOST {
+                self.made.pop_front();
+            }
         }
-        let helped = marks.is_none_or(|marks| after < marks.due);
+        let most = marks.map(|marks| how.helps_below(marks));
+        let helped = most.is_none_or(|most| after < most);
         self.fruitless = if helped { 0 } else { self.fruitless + 1 };
-        (self.unjudged, self.restored, self.told) = (helped, false, false);
+        (self.unjudged, self.restored, self.told) = (most.filter(|_| helped), false, false);
         self.said.clear();
         self.nothing_at = None;
     }
@@ -218,6 +264,7 @@ impl Watch {
     pub(super) fn failed(&mut self, turn: TurnId, now: i64, words: &str, retry_at: Option<i64>) {
         self.failures += 1;
         (self.failed_at, self.failed_in) = (now, Some(turn));
+        self.interrupted = false;
         (self.failure, self.retry_at) = (words.to_owned(), retry_at);
         self.unwanted = false;
     }
@@ -227,10 +274,10 @@ impl Watch {
         let Some(marks) = marks else { return };
         if tokens < marks.due {
             (self.fruitless, self.told, self.nothing_at) = (0, false, None);
-        } else if self.unjudged {
+        } else if self.unjudged.is_some_and(|most| tokens >= most) {
             self.fruitless += 1;
         }
-        self.unjudged = false;
+        self.unjudged = None;
     }
 
     /// Takes in that a provider found so many tokens too long.
@@ -247,24 +294,28 @@ impl Watch {
 
     /// Begins anew: a person or another model changed what held.
     pub(crate) fn begin_anew(&mut self) {
-        (self.fruitless, self.told, self.unjudged) = (0, false, false);
-        self.nothing_at = None;
+        (self.fruitless, self.told, self.unjudged) = (0, false, None);
+        (self.nothing_at, self.unanswered) = (None, 0);
         self.said.clear();
         self.made.clear();
         self.forget_failures();
     }
 
     /// Takes in what earlier processes did in this turn: how many rounds ago compactions were made.
-    pub(super) fn recall(&mut self, rounds_ago: &[u32]) {
-        let most = rounds_ago.iter().copied().max().unwrap_or(0);
+    pub(super) fn recall(&mut self, rounds_ago: &[(u32, How)]) {
+        let most = rounds_ago.iter().map(|(ago, _)| *ago).max().unwrap_or(0);
         self.rounds = self.rounds.saturating_add(most);
-        for ago in rounds_ago {
-            self.made.push_back(self.rounds.saturating_sub(*ago));
+        for (ago, how) in rounds_ago {
+            self.unanswered += usize::from(*ago == 0);
+            if *how == How::Summarised {
+                self.made.push_back(self.rounds.saturating_sub(*ago));
+            }
         }
     }
 
     fn forget_failures(&mut self) {
         (self.failures, self.failed_at, self.retry_at) = (0, 0, None);
+        self.interrupted = false;
         self.failure.clear();
     }
 }
@@ -309,19 +360,45 @@ mod tests {
         watch.round(turn);
         for _ in 0..2 {
             assert_eq!(watch.resting(turn, 0), None);
-            watch.applied(50, Some(&MARKS));
+            watch.applied(How::Summarised, 50, Some(&MARKS));
+            watch.answered();
         }
         for _ in 0..ROUNDS {
             assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
             watch.round(turn);
         }
         assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(50, Some(&MARKS));
-        watch.applied(50, Some(&MARKS));
+        watch.applied(How::Summarised, 50, Some(&MARKS));
+        watch.applied(How::Summarised, 50, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Unanswered));
+        watch.answered();
         assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
         let next = TurnId::new();
         watch.round(next);
         assert_eq!(watch.resting(next, 0), None);
+    }
+
+    #[test]
+    fn cheap_steps_are_as_many_as_there_are_answers_and_help_wherever_the_next_request_fits() {
+        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        watch.round(turn);
+        for _ in 0..20 {
+            watch.applied(How::Shortened, 110, Some(&MARKS));
+            watch.counted(110, Some(&MARKS));
+            watch.answered();
+            assert_eq!(watch.resting(turn, 0), None);
+        }
+        watch.applied(How::Shortened, 110, Some(&MARKS));
+        watch.applied(How::Shortened, 110, Some(&MARKS));
+        assert_eq!(watch.done_enough(), Some(Resting::Unanswered));
+        watch.answered();
+        watch.applied(How::Shortened, 120, Some(&MARKS));
+        watch.applied(How::Shortened, 110, Some(&MARKS));
+        watch.counted(125, Some(&MARKS));
+        watch.answered();
+        assert_eq!(watch.resting(turn, 0), None);
+        watch.applied(How::Shortened, 125, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
     }
 
     #[test]
@@ -331,7 +408,7 @@ mod tests {
         watch.refused();
         assert_eq!(watch.resting(turn, 0), None);
         // It looked well, and the provider counted otherwise.
-        watch.applied(90, Some(&MARKS));
+        watch.applied(How::Summarised, 90, Some(&MARKS));
         watch.counted(110, Some(&MARKS));
         watch.refused();
         assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
@@ -365,7 +442,7 @@ mod tests {
     fn what_a_person_took_back_stays_until_the_window_is_full() {
         let mut watch = Watch { restored: true, ..Watch::default() };
         assert_eq!(watch.due(&MARKS), MARKS.full);
-        watch.applied(50, Some(&MARKS));
+        watch.applied(How::Shortened, 50, Some(&MARKS));
         assert_eq!(watch.due(&MARKS), MARKS.due);
     }
 }
