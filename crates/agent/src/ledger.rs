@@ -4,7 +4,7 @@
 //! The journal owns the ledger's shape and bounds and must not know tools; tools do not know the
 //! journal. Here both are known.
 
-use mainstay_journal::entry::Entry;
+use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::ledger::{self, File, Item, Ledger, Noted};
 use mainstay_message::{Call, CallResult, Content};
 use mainstay_tools::{Fact, Progress};
@@ -20,6 +20,19 @@ const ASKS: &str = "ask_user";
 pub fn of(entries: &[Entry], approvals: &[Approval]) -> Ledger {
     let decided = approvals.iter().filter_map(decision).collect();
     ledger::ledger(entries, noted, decided)
+}
+
+/// The entry with the list of steps that is in force.
+pub(crate) fn steps_in_force(entries: &[Entry]) -> Option<i64> {
+    let sets = |fact: &Value| {
+        let fact = serde_json::from_value::<Fact>(fact.clone());
+        fact.is_ok_and(|fact| matches!(fact, Fact::Steps { .. }))
+    };
+    let sets = |entry: &&Entry| match &entry.body {
+        Body::Result { facts, .. } => facts.iter().any(sets),
+        _ => false,
+    };
+    entries.iter().rfind(sets).map(|entry| entry.seq)
 }
 
 /// What a result means.

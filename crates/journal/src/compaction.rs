@@ -36,8 +36,8 @@ pub struct Compaction {
     /// The entries after those, up to this one, are shown shortened; 0: none more than before.
     #[serde(default)]
     pub trimmed: i64,
-    /// Replaced entries of the user that stay verbatim: the instruction in force and what the user
-    /// said since.
+    /// Covered entries that stay verbatim: the user's instruction in force and what the user said
+    /// since; where entries are shortened, also such as hold the list of steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keeps: Vec<i64>,
     /// What a model, or a rule, made of the replaced entries; nothing where entries are only
@@ -132,6 +132,8 @@ pub struct Standing<'a> {
     pub through: i64,
     /// Entries after those up to this one are shortened; 0: none.
     pub trimmed: i64,
+    /// Those of them that are not.
+    pub keeps: &'a [i64],
 }
 
 impl<'a> Standing<'a> {
@@ -161,7 +163,9 @@ impl<'a> Standing<'a> {
         let mut replaced = made.iter().rev().map(|(seq, made)| within(made.through, *seq));
         let through = replaced.find(|through| *through > 0).unwrap_or(0);
         let trimmed = made.iter().map(|(seq, made)| within(made.trimmed, *seq)).max().unwrap_or(0);
-        Self { made, through, trimmed }
+        let shortening = made.iter().rev().find(|(_, made)| made.trimmed > 0);
+        let keeps = shortening.map_or(&[][..], |(_, made)| made.keeps.as_slice());
+        Self { made, through, trimmed, keeps }
     }
 
     /// The compaction that says what stands for the replaced entries.

@@ -130,6 +130,9 @@ fn what_is_shortened_is_few_words_and_the_rest_stays() {
     let picture = Image { media_type: "image/png".to_owned(), base64: "aGVsbG8h".to_owned() };
     let content = vec![Content::Text("look".to_owned()), Content::Image(picture.clone())];
     journal.add(Body::User { content: content.clone() });
+    let steps = journal.calls("s", &json!({}), long("a step\n"), "");
+    journal.ends();
+    let wish = journal.add(Body::User { content: content.clone() });
     let file = "line\n".repeat(400);
     let arguments = json!({"path": "a.txt", "content": file, "lines": vec![1; 400]});
     journal.calls("a", &arguments, long("x\n"), "same");
@@ -138,12 +141,18 @@ fn what_is_shortened_is_few_words_and_the_rest_stays() {
     let trimmed = journal.calls("d", &json!({"command": "cat c"}), long("<b>\n"), "once");
     journal.calls("e", &json!({"command": "cat a.txt"}), long("x\n"), "same");
     journal.add(Body::User { content });
-    journal.compacts(Compaction { number: 1, trimmed, ..Compaction::default() });
+    let keeps = vec![steps, wish];
+    journal.compacts(Compaction { number: 1, trimmed, keeps, ..Compaction::default() });
     // The same once more, later: what is shown before does not change by it.
     journal.calls("f", &json!({"command": "cat b"}), long("b\n"), "other");
     let messages = transcript(&journal.entries);
     let told = words(&messages[0]);
     assert_eq!(told, "look\n[Mainstay: a picture was here, image/png of 6 bytes.]");
+    // The instruction in force and the list of steps are whole.
+    assert_eq!(words(&messages[2]), words(&Message::User(long("a step\n"))));
+    let Message::User(wish) = &messages[3] else { panic!("{messages:#?}") };
+    assert!(wish.contains(&Content::Image(picture.clone())), "{wish:#?}");
+    let messages = &messages[3..];
     let Message::Assistant(parts) = &messages[1] else { panic!("{messages:#?}") };
     let [AssistantPart::Call(call)] = &parts[..] else { panic!("thoughts stay: {parts:#?}") };
     let shortened: Value = serde_json::from_str(&call.arguments).unwrap();

@@ -8,7 +8,7 @@ use mainstay_journal::{cut, preview, shown_through, transcript};
 use super::material;
 use super::when::{Marks, share_of};
 use crate::asking::body_bytes;
-use crate::context;
+use crate::{context, ledger};
 
 /// The share of what is due that the recent tail keeps beside shortened words.
 const SHORTENED_TAIL: f64 = 0.4;
@@ -158,7 +158,10 @@ impl Journal {
         if trimmed <= Standing::of(&self.entries).trimmed {
             return None;
         }
-        let compaction = Compaction { number: self.number, trimmed, ..Compaction::default() };
+        let mut keeps = mainstay_journal::keeps(&self.entries, trimmed);
+        keeps.extend(ledger::steps_in_force(&self.entries).filter(|seq| *seq <= trimmed));
+        let number = self.number;
+        let compaction = Compaction { number, trimmed, keeps, ..Compaction::default() };
         let after = self.size_under(&compaction, scale);
         let enough = after < aim.marks.full && falls_enough(before, after);
         enough.then(|| (after, measured(compaction, before, after)))

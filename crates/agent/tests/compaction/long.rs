@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::place::{
-    LEDGER, Place, body, input, is_summary, notices, reader, reading, summary, turn,
+    LEDGER, Place, body, input, is_summary, notices, opened, reader, reading, summary, turn,
 };
 
 const TURNS: usize = 4;
@@ -122,6 +122,37 @@ async fn a_summary_that_is_ready_after_the_turn_is_applied_in_the_next_one() {
     let made = &place.compactions(work.id())[0];
     assert!(made.summary.as_deref().is_some_and(|text| text.starts_with("SUMMARY 1")), "{made:?}");
     assert!(place.summaries(work.id())[0].answered, "what it took is in the ledger");
+    place.model.assert_no_violations();
+}
+
+#[tokio::test]
+async fn where_every_process_is_short_the_second_one_waits_for_its_summary() {
+    let (mut round, mut summaries) = (0, 0);
+    let never = Gate::new();
+    let mut place = Place::new(Some(12_000), move |asked: &Asked| {
+        if is_summary(asked) {
+            summaries += 1;
+            let summary = summary(summaries);
+            return if summaries == 1 { summary.held_by(&never) } else { summary };
+        }
+        round += 1;
+        if asked.last_user_text() != "read it all" || asked.bytes > 36_500 {
+            return Reply::text("Enough for now.");
+        }
+        reading(round)
+    });
+    place.settings.asking.first_byte = Duration::from_secs(30);
+    place.fill(80, 100);
+    let mut work = place.begin();
+    let id = work.id();
+    turn(&mut work, "read it all").await;
+    drop(work);
+    assert_eq!((place.compactions(id).len(), place.summaries(id).len()), (0, 1));
+    let mut work = opened(&place.agent(), id);
+    let (_, told) = turn(&mut work, "go on").await;
+    assert!(told.iter().any(|event| matches!(event, Event::Compacted { .. })), "{told:?}");
+    let asked = body(place.rounds().last().unwrap());
+    assert!(asked.contains("SUMMARY 2"), "the question came before its summary: {asked}");
     place.model.assert_no_violations();
 }
 

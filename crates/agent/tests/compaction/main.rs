@@ -10,6 +10,7 @@ mod bounds;
 mod by_hand;
 mod crashing;
 mod failing;
+mod kept;
 mod large_results;
 mod long;
 mod place;

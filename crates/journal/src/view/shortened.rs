@@ -28,6 +28,7 @@ const CAME: usize = 100;
 /// Shows entries as they are to be shown.
 pub(crate) struct Shortener<'a> {
     trimmed: i64,
+    keeps: &'a [i64],
     calls: HashMap<&'a str, &'a Call>,
     /// The last result with each fingerprint, of those that were there when entries were last
     /// compacted: what comes later changes nothing before it.
@@ -35,7 +36,7 @@ pub(crate) struct Shortener<'a> {
 }
 
 impl<'a> Shortener<'a> {
-    pub(crate) fn new(entries: &'a [Entry], standing: &Standing<'_>) -> Self {
+    pub(crate) fn new(entries: &'a [Entry], standing: &Standing<'a>) -> Self {
         let trimmed = standing.trimmed;
         let (mut calls, mut newest) = (HashMap::new(), HashMap::new());
         if trimmed > standing.through {
@@ -54,12 +55,12 @@ impl<'a> Shortener<'a> {
                 }
             }
         }
-        Self { trimmed, calls, newest }
+        Self { trimmed, keeps: standing.keeps, calls, newest }
     }
 
     /// The body as it is shown.
     pub(crate) fn shown<'b>(&self, entry: &'b Entry) -> Cow<'b, Body> {
-        if entry.seq > self.trimmed {
+        if entry.seq > self.trimmed || self.keeps.contains(&entry.seq) {
             return Cow::Borrowed(&entry.body);
         }
         match &entry.body {
