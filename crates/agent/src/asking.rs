@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mainstay_journal::entry::Body;
+use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, Attempt, Purpose};
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_llm::{Answer, Event as Word, Failure, Memo, Request};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
-use crate::{Event, Result, redaction};
+use crate::{Event, Result, context, redaction};
 
 /// What a model that says nothing about its limit may answer, for the reservation.
 const USUAL_OUTPUT: i64 = 8_192;
@@ -82,6 +82,14 @@ impl Sizes {
     pub(crate) fn measure(&mut self, prompt: &str, specs: &[ToolSpec], conversation: usize) {
         self.bytes = prompt.len() + conversation;
         self.add_tools(specs);
+    }
+
+    /// Takes in what earlier processes learned of the size of a conversation that is this one.
+    pub(crate) fn resume(&mut self, entries: &[Entry], shown: &[Message], counted: Option<u64>) {
+        let fixed = self.bytes.saturating_sub(context::bytes(shown));
+        if let Some(ratio) = context::scale(fixed, entries, shown, counted) {
+            self.bytes_a_token = ratio;
+        }
     }
 
     /// Learns from what a provider counted.

@@ -68,7 +68,10 @@ impl Agent {
         let messages = transcript(&entries);
         let window = settings.chain.first().and_then(|candidate| candidate.window);
         let specs = offer.specs(&loaded(&entries));
-        Ok(measured(&prompt, &specs, &messages, counted, window))
+        let fixed = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>();
+        let tokens = counted.as_ref().map(|counted| counted.tokens);
+        let bytes_a_token = scale(fixed, &entries, &messages, tokens).unwrap_or(USUAL_BYTES);
+        Ok(made_of(&prompt, &specs, &messages, bytes_a_token, counted, window))
     }
 }
 
@@ -106,22 +109,29 @@ pub(crate) fn measured_as(
     made_of(prompt, specs, messages, bytes_a_token, None, window)
 }
 
-fn measured(
-    prompt: &str,
-    specs: &[ToolSpec],
+/// The bytes of a token, by what was counted for the last answer; where the view was changed since,
+/// by what was measured then. Nothing where there is nothing to go by.
+pub(crate) fn scale(
+    fixed: usize,
+    entries: &[Entry],
     messages: &[Message],
-    counted: Option<Counted>,
-    window: Option<u64>,
-) -> Context {
-    let fixed = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>();
-    // What was asked last went up to the last answer.
-    let last_answer = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
-    let asked = last_answer.map(|end| fixed + Kinds::of(&messages[..end]).all());
-    let bytes_a_token = match (&counted, asked) {
-        (Some(counted), Some(asked)) if counted.tokens > 0 => ratio(asked, counted.tokens),
-        _ => USUAL_BYTES,
+    counted: Option<u64>,
+) -> Option<f64> {
+    let last = entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::Assistant { .. } => Some(None),
+        Body::Compaction(made) => Some(Some(made.after)),
+        Body::Restored { .. } => Some(Some(0)),
+        _ => None,
+    })?;
+    let (shown, tokens) = match last {
+        Some(after) => (messages, after),
+        // What was asked last went up to the last answer.
+        None => {
+            let answers = |message: &Message| matches!(message, Message::Assistant(_));
+            (messages.get(..messages.iter().rposition(answers)?)?, counted?)
+        }
     };
-    made_of(prompt, specs, messages, bytes_a_token, counted, window)
+    (tokens > 0).then(|| ratio(fixed + bytes(shown), tokens))
 }
 
 fn made_of(
@@ -284,6 +294,9 @@ fn tokens(bytes: usize, bytes_a_token: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_journal::TurnId;
+    use mainstay_journal::compaction::Compaction;
+
     use super::*;
 
     #[test]
@@ -293,13 +306,24 @@ mod tests {
             Message::User(text(1_000)),
             Message::Assistant(vec![AssistantPart::Text("y".repeat(200))]),
         ];
-        let counted = Counted { model: "m".to_owned(), tokens: 500 };
-        let context = measured(&"p".repeat(1_000), &[], &messages, Some(counted), Some(8_000));
+        let answered = Body::Assistant { parts: Vec::new(), model: "m".to_owned() };
+        let mut entries = vec![Entry { seq: 1, turn: TurnId::new(), at: 0, body: answered }];
+        let prompt = "p".repeat(1_000);
+        let bytes_a_token = scale(prompt.len(), &entries, &messages, Some(500)).unwrap();
+        let context = made_of(&prompt, &[], &messages, bytes_a_token, None, Some(8_000));
         let tokens: Vec<(&str, u64)> =
             context.parts.iter().map(|part| (part.name.as_str(), part.tokens)).collect();
         let expected =
             [("system prompt", 250), ("tools", 0), ("your messages", 250), ("answers", 50)];
         assert_eq!(tokens, expected);
         assert_eq!(context.tokens, 550);
+        // What was counted before a compaction says nothing of what is shown after it.
+        let made = Compaction { number: 1, after: 275, ..Compaction::default() };
+        let body = Body::Compaction(Box::new(made));
+        entries.push(Entry { seq: 2, turn: TurnId::new(), at: 0, body });
+        assert_eq!(scale(prompt.len(), &entries, &messages, Some(50_000)), Some(8.0));
+        let body = Body::Restored { number: 1 };
+        entries.push(Entry { seq: 3, turn: TurnId::new(), at: 0, body });
+        assert_eq!(scale(prompt.len(), &entries, &messages, Some(50_000)), None);
     }
 }

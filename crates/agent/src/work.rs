@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
-use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
+use mainstay_journal::{SessionId, Transcript, TurnId, entry, model_call, session};
 use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
@@ -135,7 +135,7 @@ impl Work {
     }
 
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
-        let (row, last, entries, interrupted_undo) = blocking(|| {
+        let (row, last, entries, counted, interrupted_undo) = blocking(|| {
             agent.parts.store.read(|tx| -> Result<_> {
                 let row = session::get(tx, id)?;
                 let prompt = match &row {
@@ -144,7 +144,12 @@ impl Work {
                 };
                 let interrupted = snapshots::interrupted(tx, id)?;
                 let row = row.map(|row| (row, prompt));
-                Ok((row, turn::last(tx, id)?, entry::all(tx, id)?, interrupted))
+                let last = turn::last(tx, id)?;
+                let counted = match &last {
+                    Some(last) => model_call::counted_in(tx, id, last.id)?,
+                    None => None,
+                };
+                Ok((row, last, entry::all(tx, id)?, counted, interrupted))
             })
         })?;
         let (row, prompt) = row.ok_or_else(|| mainstay_store::Error::UnknownId {
@@ -159,6 +164,7 @@ impl Work {
             work.take_in_at(&entry.body, entry.at);
         }
         work.follow_compactions(&entries);
+        work.sizes.resume(&entries, work.transcript.settled(), counted);
         if let Some(last) = &last {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
         }

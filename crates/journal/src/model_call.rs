@@ -202,6 +202,15 @@ pub fn last_counted(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Co
     })?)
 }
 
+/// All tokens that a provider counted when it last answered in a turn.
+pub fn counted_in(tx: &mut ReadTx<'_>, session: SessionId, turn: TurnId) -> Result<Option<u64>> {
+    let sql = "SELECT input + cached + cache_written FROM model_calls
+               WHERE session = ?1 AND turn = ?2 AND purpose = 'turn' AND state = 'answered'
+               ORDER BY id DESC LIMIT 1";
+    let counted = tx.query_opt(sql, params![session, turn], |row| row.get::<i64>(0))?;
+    Ok(counted.and_then(|tokens| u64::try_from(tokens).ok()).filter(|tokens| *tokens > 0))
+}
+
 /// An attempt that was made, as far as it tells how calls of one purpose went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {

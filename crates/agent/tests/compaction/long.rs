@@ -157,6 +157,32 @@ async fn where_every_process_is_short_the_second_one_waits_for_its_summary() {
 }
 
 #[tokio::test]
+async fn what_a_provider_counted_is_known_to_the_next_process() {
+    // Its tokens are smaller than usual ones.
+    let count = |asked: &Asked| asked.bytes / 2;
+    let mut summaries = 0;
+    let place = Place::new(Some(12_000), move |asked: &Asked| {
+        if is_summary(asked) {
+            summaries += 1;
+            return summary(summaries);
+        }
+        Reply::text("I heard you. ".repeat(100)).usage(count(asked) as u64, 0, 300)
+    });
+    let mut work = place.begin();
+    let id = work.id();
+    for number in 0..20 {
+        turn(&mut work, &format!("tale {number}: {}", "it was a dark night ".repeat(30))).await;
+        drop(work);
+        work = opened(&place.agent(), id);
+    }
+    assert!(!place.compactions(id).is_empty());
+    for asked in place.rounds() {
+        assert!(count(&asked) < 11_000, "request {} has {}", asked.number, count(&asked));
+    }
+    place.model.assert_no_violations();
+}
+
+#[tokio::test]
 async fn rows_that_come_while_a_summary_is_made_stay_live() {
     let gate = Gate::new();
     let held = gate.clone();
