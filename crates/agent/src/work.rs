@@ -160,10 +160,15 @@ impl Work {
         (work.is_new, work.interrupted_undo) = (false, interrupted_undo);
         work.is_child = row.begun_by.is_some();
         work.snapshots = Snapshots::default();
-        for entry in &entries {
-            work.take_in_at(&entry.body, entry.at);
+        let changes =
+            |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
+        if entries.iter().any(changes) {
+            // Most of a long session may be replaced: its messages are not made to be thrown away.
+            entries.iter().for_each(|entry| work.take_note(&entry.body));
+            work.look_anew(&entries);
+        } else {
+            entries.iter().for_each(|entry| work.take_in_at(&entry.body, entry.at));
         }
-        work.follow_compactions(&entries);
         work.sizes.resume(&entries, work.transcript.settled(), counted);
         if let Some(last) = &last {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
@@ -429,6 +434,12 @@ impl Work {
 
     fn take_in_at(&mut self, body: &Body, at: i64) {
         self.sizes.add(body);
+        self.take_note(body);
+        self.transcript.push(body, at);
+    }
+
+    /// Takes what is known of a result beside its words into account.
+    fn take_note(&mut self, body: &Body) {
         if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
@@ -440,16 +451,6 @@ impl Work {
                     }
                 }
             }
-        }
-        self.transcript.push(body, at);
-    }
-
-    /// Makes the view and its size anew where compactions change it. `entries` are all of the session.
-    fn follow_compactions(&mut self, entries: &[Entry]) {
-        let changes =
-            |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
-        if entries.iter().any(changes) {
-            self.look_anew(entries);
         }
     }
 
