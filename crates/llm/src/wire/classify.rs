@@ -124,6 +124,17 @@ const QUOTA_PHRASES: &[&str] = &[
 ];
 const LONG_PHRASES: &[&str] = &[
     "prompt is too long",
+    "prompt too long",
+    "too long to fit into the model",
+    "longer than the maximum model length",
+    "maximum prompt length",
+    "prompt exceeds max length",
+    "prompt token count of",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "greater than the context length",
+    "loaded with context length of only",
+    "`max_new_tokens` must be <=",
     "maximum context length",
     "exceed context limit",
     "exceeds the context",
@@ -255,6 +266,35 @@ mod tests {
         check(
             400,
             r#"{"error":{"code":400,"message":"request (9 tokens) exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            TooLong,
+        );
+        // As servers and gateways say it that have no code for it.
+        for words in [
+            "This model's maximum context length is 8192 tokens. However, you requested 9000",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+            "The prompt (total length 9) is too long to fit into the model (context length 8).",
+            "Your input exceeds the context window of this model. Please adjust your input",
+            "input length and `max_tokens` exceed context limit: 190000 + 21333 > 200000",
+            "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768",
+            "Please reduce the length of the messages or completion.",
+            "Input is too long for requested model.",
+            "the input length exceeds the context length",
+            "prompt too long; exceeded max context length by 12 tokens",
+            "prompt token count of 140000 exceeds the limit of 128000",
+            "Invalid request: Your request exceeded model token limit: 131072",
+            "invalid params, context window exceeds limit",
+            "Prompt exceeds max length",
+            "The number of tokens to keep from the initial prompt is greater than the context length.",
+            "the model is loaded with context length of only 4096 tokens, which is not enough",
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193.",
+        ] {
+            check(400, &openai("invalid_request_error", "null", words), TooLong);
+        }
+        check(
+            400,
+            r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (8889 tokens) exceeds the available context size\"}}"}"#,
             TooLong,
         );
         check(400, &openai("invalid_request_error", "content_filter", "The response"), Refused);

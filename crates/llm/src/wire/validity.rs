@@ -349,6 +349,7 @@ fn responses_and_ollama_write_their_own_shapes() {
             ],
             "stream": true,
             "options": {"num_ctx": 32768},
+            "truncate": false,
         })
     );
 }

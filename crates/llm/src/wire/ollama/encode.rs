@@ -20,6 +20,9 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     stream: bool,
+    /// Never: what does not fit would be left out unseen, and the instruction with it. Servers before
+    /// 0.12.6 do not know it.
+    truncate: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
     options: Options,
@@ -95,6 +98,7 @@ pub(crate) fn encode(
         messages: messages(candidate, request),
         tools: Tool::all(request.tools),
         stream: true,
+        truncate: false,
         think,
         options: Options {
             num_ctx: candidate.window,
