@@ -56,8 +56,10 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Skill { name } => Some(Noted::Decided(format!(
                 "the skill {name} was loaded for this; load it again where it is still needed"
             ))),
-            Fact::Background { .. }
-            | Fact::Acknowledged { .. }
+            Fact::Background { process, command, .. } => Some(Noted::Decided(format!(
+                "the process {process} was started in the background: {command}"
+            ))),
+            Fact::Acknowledged { .. }
             | Fact::Loaded { .. }
             | Fact::Outside { .. }
             | Fact::InDoubt => None,
@@ -123,6 +125,11 @@ mod tests {
             Fact::Exit { command: "ls".to_owned(), code: 2 },
             Fact::Steps { steps: vec![step] },
             Fact::Skill { name: "greet".to_owned() },
+            Fact::Background {
+                process: "p".to_owned(),
+                keeper: "k".to_owned(),
+                command: "serve".to_owned(),
+            },
             Fact::InDoubt,
         ];
         let mut facts: Vec<Value> = facts.iter().map(|fact| json!(fact)).collect();
@@ -140,6 +147,7 @@ mod tests {
                 "the skill greet was loaded for this; load it again where it is still needed"
                     .to_owned(),
             ),
+            Noted::Decided("the process p was started in the background: serve".to_owned()),
         ];
         assert_eq!(noted, expected);
     }

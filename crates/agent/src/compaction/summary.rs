@@ -11,6 +11,8 @@ use crate::work::words;
 /// What is told of one message where no model summarises: of the user's, of the model's.
 const USER: (usize, usize) = (300, 100);
 const MODEL: (usize, usize) = (160, 40);
+/// What is passed on of a wish: there is room for the frame and little more.
+const WISH: (usize, usize) = (1_200, 300);
 /// Stands where an answer came to its limit.
 const CUT: &str = "\n[the summary ends here, at its limit]";
 
@@ -45,9 +47,11 @@ pub(super) fn question(
         material.trim_end()
     );
     if let Some(focus) = focus {
+        let focus = clipped(focus, WISH);
         text.push_str(&format!("\nThe user asks to look after this above all: {focus}"));
     }
     for instruction in instructions {
+        let instruction = clipped(instruction, WISH);
         text.push_str(&format!("\nThe user's configuration adds: {instruction}"));
     }
     text
@@ -171,6 +175,8 @@ mod tests {
     #[test]
     fn what_is_shown_stands_in_a_frame_and_wishes_outside_of_it() {
         let asked = question("the words", "n0nce", Some("the tests"), &["in French".to_owned()]);
+        let long = question("the words", "n0nce", Some(&"é".repeat(50_000)), &[]);
+        assert!(long.len() < 2_000, "{}", long.len());
         let (inside, outside) = asked.split_once("</data n0nce>").unwrap();
         assert_eq!(inside, "<data n0nce>\nthe words\n");
         assert!(outside.contains("the tests") && outside.contains("in French"), "{outside}");
