@@ -12,6 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
+use crate::memory::Providers;
 use crate::offer::Offer;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
@@ -31,6 +32,7 @@ pub(crate) struct Parts {
     pub(crate) offer: Offer,
     pub(crate) settings: Settings,
     pub(crate) children: Arc<Children>,
+    pub(crate) memory: Arc<Providers>,
 }
 
 /// The answer to a request for a session.
@@ -48,10 +50,12 @@ impl Agent {
         let redactor = settings.redactor.clone();
         settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
         let endings = Arc::new(Endings::of(&keeper));
+        let memory = Arc::new(memory(&settings));
         let parts = Arc::new_cyclic(|parts| Parts {
             offer: offer(&settings, parts.clone()),
             client: Arc::new(Client::new()),
             children: Arc::default(),
+            memory,
             store,
             owner,
             keeper,
@@ -64,7 +68,8 @@ impl Agent {
     /// The same agent, asking other models.
     #[must_use]
     pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
-        let Parts { store, owner, client, keeper, endings, children, settings, .. } = &*self.parts;
+        let Parts { store, owner, client, keeper, endings, children, memory, settings, .. } =
+            &*self.parts;
         let settings = Settings { chain, ..settings.clone() };
         let parts = Arc::new_cyclic(|parts| Parts {
             // Another window may have room for more tools, or fewer.
@@ -75,6 +80,7 @@ impl Agent {
             keeper: keeper.clone(),
             endings: endings.clone(),
             children: children.clone(),
+            memory: memory.clone(),
             settings,
         });
         Self { parts }
@@ -136,6 +142,11 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     tools.extend(settings.tools.iter().cloned());
     tools.push(Arc::new(Delegate::new(agent)));
     Offer::new(tools, window)
+}
+
+/// Who has memories. Those that wait for something outside are asked first.
+fn memory(settings: &Settings) -> Providers {
+    Providers::new(settings.memory.providers.clone())
 }
 
 fn in_use(holder: &Holder) -> mainstay_store::Error {

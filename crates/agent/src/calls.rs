@@ -571,6 +571,6 @@ fn storable(mut whole: Vec<u8>) -> Vec<u8> {
 }
 
 /// Marks the frame of one result; nobody outside can guess it.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     mainstay_store::Id::new().as_str().chars().rev().take(6).collect()
 }

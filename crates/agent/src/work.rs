@@ -23,7 +23,9 @@ use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, Steering, budget, hooks, processes, redaction};
+use crate::{
+    Error, Event, Observer, Result, Steering, budget, hooks, memory, processes, redaction,
+};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -54,6 +56,8 @@ pub struct Work {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
+    /// The memories that it was told of.
+    pub(crate) told: memory::Told,
     /// Where words in it came from that taint it.
     pub(crate) origins: Origins,
     pub(crate) snapshots: Snapshots,
@@ -120,6 +124,7 @@ impl Work {
             parent: None,
             is_child: false,
             origins: Origins::default(),
+            told: memory::Told::default(),
             is_new: true,
         }
     }
@@ -223,10 +228,12 @@ impl Work {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
             let notices = self.consult(Some(input), cancel).await?;
+            let recalling = self.recollect(input, cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
             hooks::tell(observer, notices);
+            memory::tell(observer, recalling);
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
@@ -242,6 +249,7 @@ impl Work {
             }
             None => {
                 hooks::tell(observer, self.consult(Some(input), cancel).await?);
+                memory::tell(observer, self.recollect(input, cancel).await?);
                 self.set_aside(observer, cancel).await?;
             }
         }
@@ -407,6 +415,7 @@ impl Work {
 
     fn take_in_at(&mut self, body: &Body, at: i64) {
         self.sizes.add(body);
+        self.told.note(body);
         if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {

@@ -132,6 +132,8 @@ impl From<mainstay_agent::Error> for Error {
             blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
                 "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
             ),
+            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string())
+                .hint("Nothing was begun and nothing lost. Look at the store: `mainstay doctor`"),
             other => Self::configuration(other.to_string()),
         }
     }

@@ -1,0 +1,130 @@
+//! Where a turn meets its memories.
+
+use std::collections::HashSet;
+
+use mainstay_journal::entry::Body;
+use mainstay_message::Content;
+use mainstay_store::wall_millis;
+use tokio_util::sync::CancellationToken;
+
+use super::{Memory, Place, Query, frame};
+use crate::calls::nonce;
+use crate::work::{Input, Work};
+use crate::{Error, Event, Observer, Result, prompt};
+
+/// The longest part of an input that memories are looked for by.
+const LONGEST: usize = 4_000;
+/// The tool whose results bring memories too.
+pub(crate) const TOOL: &str = "memory";
+
+/// The memories that a session was told of, by name. It follows from the journal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told(HashSet<String>);
+
+impl Told {
+    /// Takes note of what an entry brought.
+    pub(crate) fn note(&mut self, body: &Body) {
+        match body {
+            Body::Notice { text } if frame::is_recall(text) => self.take(text),
+            Body::Result { result, .. } if result.name == TOOL => {
+                result.content.iter().filter_map(Content::text).for_each(|text| self.take(text));
+            }
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        self.0.extend(frame::told(text).map(str::to_owned));
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+impl Work {
+    /// Brings what memories have to say to an input: into the prompt, where the session begins, and
+    /// beside the input, where it waits in `context`. Answers what the user is to know.
+    pub(crate) async fn recollect(
+        &mut self,
+        input: &Input,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>> {
+        let parts = self.agent.parts.clone();
+        let settings = &parts.settings.memory;
+        let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
+        let mut text = words.join("\n");
+        text.truncate(text.floor_char_boundary(LONGEST));
+        let (session, workplace) = (self.id.to_string(), self.workplace.clone());
+        let place = Place { session: &session, workspace: &workplace.workspace };
+        // A child has the prompt of the session that began it.
+        let begins = self.is_new && !self.is_child();
+        let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
+        // One that was told already must not take the place of one that was not.
+        let limit = settings.limit * 2;
+        let asked = parts.memory.ask(|provider| {
+            let query = Query { text: &text, limit, place };
+            Box::pin(async move {
+                let prompt = if begins { provider.prompt(place).await? } else { None };
+                let found = if looks { provider.recall(query).await? } else { Vec::new() };
+                Ok((prompt, found))
+            })
+        });
+        let answers = tokio::select! {
+            biased;
+            // The turn finds out itself that it is cancelled; a session without its notes is none.
+            () = cancel.cancelled(), if !begins => return Ok(Vec::new()),
+            answers = asked => answers,
+        };
+        let (mut notices, mut prompts, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        for answered in answers {
+            let name = answered.provider.name().to_owned();
+            match answered.answer {
+                Ok((prompt, memories)) => {
+                    prompts.extend(prompt.map(|text| (name.clone(), text)));
+                    found.extend(memories.into_iter().map(|memory| (name.clone(), memory)));
+                }
+                Err(words) if begins && answered.provider.is_essential() => {
+                    return Err(Error::Memory(words));
+                }
+                Err(words) => notices.push(words),
+            }
+        }
+        let found = self.chosen(found);
+        if !found.is_empty() {
+            let text = frame::recalled(&found, &nonce(), wall_millis());
+            self.context.push(parts.settings.redactor.text(&text).into_owned());
+        }
+        if !prompts.is_empty() {
+            let window = parts.settings.chain.first().and_then(|candidate| candidate.window);
+            let mut text = frame::remembered(&prompts, &nonce(), prompt::room(window));
+            parts.settings.redactor.string(&mut text);
+            prompt::insert_before_instructions(&mut self.prompt, &text);
+            self.sizes.add_prompt(text.len());
+        }
+        Ok(notices)
+    }
+
+    /// The best of what was found and not told yet.
+    fn chosen(&self, mut found: Vec<(String, Memory)>) -> Vec<(String, Memory)> {
+        let settings = &self.agent.parts.settings.memory;
+        found.retain(|(provider, memory)| {
+            memory.score >= settings.least
+                && !memory.text.trim().is_empty()
+                && !self.told.knows(&frame::name(provider, &memory.id))
+        });
+        found.sort_by(|(_, left), (_, right)| right.score.total_cmp(&left.score));
+        // Two providers may know the same.
+        let mut texts = HashSet::new();
+        found.retain(|(_, memory)| texts.insert(memory.text.trim().to_owned()));
+        found.truncate(settings.limit);
+        found
+    }
+}
+
+/// Tells a user what is to be known of memories.
+pub(crate) fn tell(observer: Observer<'_>, notices: Vec<String>) {
+    for message in notices {
+        observer(Event::Notice { about: "memory", message, void: false });
+    }
+}
