@@ -6,16 +6,24 @@
 
 mod bank;
 mod changes;
+mod check;
 mod chunk;
+mod contradiction;
 mod fact;
+mod lines;
 mod listing;
 mod names;
 mod prepared;
+mod questions;
 mod search;
 mod terms;
 
 pub use changes::{Added, Change, Changed, add, add_prepared, feedback, forget, update};
+pub use check::check;
+pub use contradiction::{Contradiction, contradictions};
 pub use fact::{Fact, FactId, NewFact};
+pub use lines::{Line, export, import};
 pub use listing::{List, count, get, list};
 pub use prepared::{CONTENT_LIMIT, Prepared};
+pub use questions::{Answer, Category, Within, about, categories, probe, reason, related};
 pub use search::{Found, Parts, Query, search};

@@ -46,9 +46,9 @@ pub fn terms(text: &str) -> Vec<String> {
             let end = rest.find(|character| without_spaces(character) == spaced);
             let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
             if spaced {
-                terms.extend(word(run))
+                terms.extend(word(run));
             } else {
-                terms.extend(pairs(run))
+                terms.extend(pairs(run));
             }
             rest = after;
         }

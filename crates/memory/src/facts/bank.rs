@@ -94,9 +94,9 @@ pub(super) fn get(tx: &mut ReadTx<'_>, owner: OwnerId, category: &str) -> Result
     let found = tx.query_opt(
         "SELECT facts, words, sums FROM fact_banks WHERE owner = ?1 AND category = ?2",
         params![owner, category],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get::<Vec<u8>>(2)?)),
     )?;
-    found.map(|(facts, words, sums)| read(category, facts, words, sums)).transpose()
+    found.map(|(facts, words, sums)| read(category, facts, words, &sums)).transpose()
 }
 
 /// All banks of an owner, by category.
@@ -107,30 +107,37 @@ pub(super) fn all(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<(String, Ba
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
     )?;
     let banks = rows.into_iter().map(|(category, facts, words, sums)| {
-        let bank = read(&category, facts, words, sums)?;
+        let bank = read(&category, facts, words, &sums)?;
         Ok((category, bank))
     });
     banks.collect()
 }
 
-fn read(category: &str, facts: i64, words: i64, sums: Vec<u8>) -> Result<Bank> {
-    Bank::from_bytes(facts, words, &sums).ok_or_else(|| Error::Damaged {
+fn read(category: &str, facts: i64, words: i64, sums: &[u8]) -> Result<Bank> {
+    Bank::from_bytes(facts, words, sums).ok_or_else(|| Error::Damaged {
         what: format!("the bank of the category \"{category}\""),
         detail: format!("it has {} bytes, not {BYTES}", sums.len()),
     })
 }
 
+/// How much each bank of an owner holds, by category.
+pub(super) fn sizes(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<(String, Size)>> {
+    let sizes = tx.query(
+        "SELECT category, facts, words FROM fact_banks WHERE owner = ?1 ORDER BY category",
+        params![owner],
+        |row| Ok((row.get(0)?, Size { facts: row.get(1)?, words: row.get(2)? })),
+    )?;
+    Ok(sizes)
+}
+
 /// How much an owner's banks hold.
 pub(super) fn size(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Size> {
-    let sums =
-        tx.query("SELECT facts, words FROM fact_banks WHERE owner = ?1", params![owner], |row| {
-            Ok((row.get::<i64>(0)?, row.get::<i64>(1)?))
-        })?;
-    let size = |size: Size, (facts, words): (i64, i64)| Size {
-        facts: size.facts + facts,
-        words: size.words + words,
-    };
-    Ok(sums.into_iter().fold(Size { facts: 0, words: 0 }, size))
+    let mut all = Size { facts: 0, words: 0 };
+    for (_, size) in sizes(tx, owner)? {
+        all.facts += size.facts;
+        all.words += size.words;
+    }
+    Ok(all)
 }
 
 /// Adds a fact to its category's bank, or takes it out.

@@ -129,6 +129,31 @@ pub(super) fn list(
     Ok(lists(tx, owner, kind, &[term.to_owned()])?.remove(term).unwrap_or_default())
 }
 
+/// Everything that leads to facts of an owner, by kind and term.
+pub(super) fn all(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+) -> Result<BTreeMap<(String, String), Vec<i64>>> {
+    let mut all: BTreeMap<(String, String), Vec<i64>> = BTreeMap::new();
+    let mut damage = None;
+    tx.for_each(
+        "SELECT kind, term, first, rest FROM fact_terms WHERE owner = ?1
+         ORDER BY kind, term, first",
+        params![owner],
+        |row| {
+            let (kind, term): (String, String) = (row.get(0)?, row.get(1)?);
+            let (first, rest) = (row.get(2)?, row.value(3)?);
+            let numbers = all.entry((kind, term)).or_default();
+            if !add(numbers, first, rest) {
+                damage = Some(format!("the chunk of facts that begins with {first}"));
+            }
+            Ok(std::ops::ControlFlow::Continue(()))
+        },
+    )?;
+    let detail = "its bytes are not a list of numbers".to_owned();
+    damage.map_or(Ok(all), |what| Err(Error::Damaged { what, detail }))
+}
+
 /// The chunk that has `number`, or would have: its key and its numbers.
 fn around(
     tx: &mut WriteTx<'_>,

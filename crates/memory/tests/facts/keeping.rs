@@ -1,78 +1,9 @@
-//! Facts on both engines: what is added is found, what is forgotten is gone, nothing is doubled.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    reason = "a test's error is a panic"
-)]
+//! Facts are kept as they were added, once, for their owner, until they are changed or forgotten.
 
-use std::time::Duration;
+use mainstay_memory::Error;
+use mainstay_memory::facts::{self, Added, Change, Changed, FactId, List, NewFact, Query};
 
-use mainstay_memory::facts::{
-    self, Added, Change, Changed, Fact, FactId, Found, List, NewFact, Query,
-};
-use mainstay_memory::{Error, MEMORY, Result};
-use mainstay_store::{Location, Options, OwnerId, Schema, Store, WriteTx};
-
-/// Runs a property on both engines.
-fn on_both(property: impl Fn(&Memory)) {
-    let directory = tempfile::tempdir().unwrap();
-    property(&Memory::open(&Location::file(directory.path().join("store.db"))));
-    property(&Memory::open(&mainstay_testkit::postgres::fresh().parse().unwrap()));
-}
-
-/// A store with an owner.
-struct Memory {
-    store: Store,
-    owner: OwnerId,
-}
-
-impl Memory {
-    fn open(place: &Location) -> Self {
-        let store = Store::open(place, Options::new(Schema::new(&[MEMORY]))).unwrap();
-        let owner = store.write(|tx| tx.owner("ada")).unwrap();
-        Self { store, owner }
-    }
-
-    fn write<T: Send>(&self, closure: impl Fn(&mut WriteTx<'_>) -> Result<T> + Send) -> T {
-        self.store.write(closure).unwrap()
-    }
-
-    fn add(&self, content: &str) -> FactId {
-        self.add_to("", content)
-    }
-
-    fn add_to(&self, category: &str, content: &str) -> FactId {
-        let new = NewFact {
-            content: content.to_owned(),
-            category: category.to_owned(),
-            source: "user".to_owned(),
-            ..NewFact::default()
-        };
-        self.write(|tx| facts::add(tx, self.owner, &new)).id()
-    }
-
-    fn get(&self, id: FactId) -> Option<Fact> {
-        self.store.read(|tx| facts::get(tx, self.owner, id)).unwrap()
-    }
-
-    fn list(&self, list: &List) -> Vec<String> {
-        let facts = self.store.read(|tx| facts::list(tx, self.owner, list)).unwrap();
-        facts.into_iter().map(|fact| fact.content).collect()
-    }
-
-    fn search(&self, query: &Query) -> Vec<Found> {
-        self.store.read(|tx| facts::search(tx, self.owner, query)).unwrap()
-    }
-
-    fn found(&self, text: &str) -> Vec<String> {
-        contents(self.search(&Query::new(text, 0)))
-    }
-}
-
-fn contents(found: Vec<Found>) -> Vec<String> {
-    found.into_iter().map(|found| found.fact.content).collect()
-}
+use crate::memory::{Memory, contents, on_both};
 
 #[test]
 fn a_fact_reads_back_as_it_was_added() {
@@ -153,52 +84,6 @@ fn a_list_is_newest_first_by_page_category_and_tag() {
 }
 
 #[test]
-fn the_fact_that_fits_best_is_found_first() {
-    on_both(|memory| {
-        memory.add("The build runs on two machines");
-        memory.add("Ada prefers tabs in every editor");
-        memory.add("Grace prefers spaces");
-        memory.add("Deployments happen on Tuesday");
-        assert_eq!(
-            memory.found("which editor does Ada prefer?")[0],
-            "Ada prefers tabs in every editor"
-        );
-        assert_eq!(memory.found("When is the deployment?"), ["Deployments happen on Tuesday"]);
-        assert_eq!(memory.found("nothing of this kind"), [""; 0]);
-        assert_eq!(memory.found("what is the"), [""; 0]);
-    });
-}
-
-#[test]
-fn the_parts_of_a_score_add_up() {
-    on_both(|memory| {
-        memory.add("Ada prefers tabs in every editor");
-        memory.add("Ada lives in London");
-        let found = memory.search(&Query::new("Ada prefers tabs", 0));
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[0].parts.words, 1.0);
-        // ada, prefer, tab of ada, prefer, tab, every, editor.
-        assert_eq!(found[0].parts.overlap, 3.0 / 5.0);
-        assert!(found[0].parts.similarity > found[1].parts.similarity + 0.2);
-        for Found { fact, score, parts } in found {
-            let mixed = 0.4 * parts.words + 0.3 * parts.overlap + 0.15 * (parts.similarity + 1.0);
-            assert!((score - mixed * parts.freshness * fact.trust).abs() < 1e-12);
-        }
-    });
-}
-
-#[test]
-fn a_fact_is_found_by_another_name_of_its_entity() {
-    on_both(|memory| {
-        memory.add("Robert Smith aka Bobby runs the servers");
-        let fact = memory.add("Ask Robert Smith for access");
-        assert!(memory.found("who is bobby").contains(&"Ask Robert Smith for access".to_owned()));
-        memory.write(|tx| facts::forget(tx, memory.owner, fact));
-        assert_eq!(memory.found("access"), [""; 0]);
-    });
-}
-
-#[test]
 fn what_is_forgotten_is_gone_with_the_names_it_introduced() {
     on_both(|memory| {
         let pair = memory.add("Robert Smith aka Bobby runs the servers");
@@ -239,23 +124,6 @@ fn feedback_moves_trust_and_trust_moves_facts() {
         assert_eq!((fact.helpful, fact.unhelpful), (11, 0));
         let nobody = "99".parse().unwrap();
         assert_eq!(memory.write(|tx| facts::feedback(tx, memory.owner, nobody, true)), None);
-    });
-}
-
-#[test]
-fn age_counts_only_where_there_is_a_half_life() {
-    on_both(|memory| {
-        let id = memory.add("tea is green");
-        let at = memory.get(id).unwrap().created_at;
-        let day = Duration::from_secs(86_400);
-        let score = |half_life, days: i64| {
-            let query = Query { half_life, ..Query::new("tea", at + days * 86_400_000) };
-            memory.search(&query)[0].score
-        };
-        let fresh = score(None, 0);
-        assert_eq!(score(None, 30), fresh);
-        assert_eq!(score(Some(day * 30), 30), fresh / 2.0);
-        assert_eq!(score(Some(day * 30), -30), fresh);
     });
 }
 
@@ -301,17 +169,5 @@ fn owners_see_only_their_own_facts() {
         grace.add("Ada Lovelace likes tea");
         grace.write(|tx| facts::forget(tx, other, "1".parse().unwrap()));
         assert_eq!(memory.found("tea"), ["Ada Lovelace likes tea"]);
-    });
-}
-
-#[test]
-fn signs_in_names_are_no_wildcards() {
-    on_both(|memory| {
-        memory.add("\"100%\" is a brand of juice");
-        memory.add("\"100_\" is a brand of bread");
-        memory.add("\"1000\" is a brand of soap");
-        assert_eq!(memory.found("100%")[0], "\"100%\" is a brand of juice");
-        let named = memory.search(&Query::new("about 100_", 0));
-        assert!(named.iter().all(|found| !found.fact.content.contains("soap")), "{named:?}");
     });
 }
