@@ -1,5 +1,5 @@
-//! What is remembered from one session to the next: [facts] with their vectors, and the table of
-//! core notes.
+//! What is remembered from one session to the next: [facts] with their vectors, and
+//! [notes] that every session is told.
 //!
 //! Functions here take a transaction and an owner, so that whatever must happen together is one
 //! commit of the caller: a fact, its terms, its names and its part in a bank are written together
@@ -8,9 +8,11 @@
 //! This crate owns those tables and the maths of [phase vectors](vector). It must not know models,
 //! tools or terminals.
 
+pub mod done;
 pub mod entities;
 mod error;
 pub mod facts;
+pub mod notes;
 mod schema;
 pub mod vector;
 pub mod words;

@@ -3,19 +3,12 @@
 use mainstay_store::{Component, Migration};
 
 /// The memory's tables.
-pub const MEMORY: Component = Component {
-    name: "memory",
-    migrations: &[Migration::Each {
-        both: TABLES,
-        sqlite: "CREATE UNIQUE INDEX notes_once ON notes (owner, scope, text);",
-        // An entry of a server's index has room for 2,700 bytes, and a note may be longer.
-        postgres: "CREATE UNIQUE INDEX notes_once ON notes (owner, scope, md5(text));",
-    }],
-};
+pub const MEMORY: Component = Component { name: "memory", migrations: &[Migration::Both(TABLES)] };
 
 /// A fact is one row; what leads to it is in `fact_terms`: for each word, entity, tag and category
 /// the numbers of the facts that have it, in chunks. `fact_banks` holds a sum of vectors for each
-/// category.
+/// category. The workspace of notes on the user is empty. `memory_calls` says what came of calls, so
+/// that one that is run again changes nothing twice.
 const TABLES: &str = "
 CREATE TABLE facts (
     owner TEXT NOT NULL REFERENCES owners (id),
@@ -70,10 +63,24 @@ CREATE TABLE fact_banks (
 ) STRICT;
 
 CREATE TABLE notes (
-    id TEXT NOT NULL PRIMARY KEY,
     owner TEXT NOT NULL REFERENCES owners (id),
-    scope TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    number INTEGER NOT NULL,
     text TEXT NOT NULL,
-    at INTEGER NOT NULL
+    digest BLOB NOT NULL,
+    source TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    PRIMARY KEY (owner, workspace, number),
+    UNIQUE (owner, workspace, digest)
 ) STRICT;
+
+CREATE TABLE memory_calls (
+    owner TEXT NOT NULL REFERENCES owners (id),
+    key TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_calls_by_age ON memory_calls (at);
 ";
