@@ -189,7 +189,9 @@ impl Mode {
             Mode::Reason => facts::reason(tx, owner, &entities, within)?,
             Mode::Contradict => {
                 let pairs = facts::contradictions(tx, owner, within)?;
-                let both = pairs.into_iter().flat_map(|pair| [(pair.newer, pair.score), (pair.older, pair.score)]);
+                let both = pairs
+                    .into_iter()
+                    .flat_map(|pair| [(pair.newer, pair.score), (pair.older, pair.score)]);
                 return Ok(both.collect());
             }
         };

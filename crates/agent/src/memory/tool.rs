@@ -250,13 +250,10 @@ fn query(
     entities: &[String],
     within: &Within,
 ) -> Result<Outcome, Outcome> {
-    let found =
-        blocking(|| parts.store.read(|tx| mode.ask(tx, parts.owner, entities, within)));
+    let found = blocking(|| parts.store.read(|tx| mode.ask(tx, parts.owner, entities, within)));
     let found = found.map_err(|error| unchanged(&error))?;
-    let found: Vec<_> = found
-        .into_iter()
-        .map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score)))
-        .collect();
+    let found: Vec<_> =
+        found.into_iter().map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score))).collect();
     Ok(match mode {
         Mode::Contradict if !found.is_empty() => told("These disagree, two by two:", &found),
         _ => told(BEST_FIRST, &found),

@@ -55,6 +55,35 @@ fn facts_are_added_once_found_trusted_and_forgotten() {
 }
 
 #[test]
+fn the_vectors_are_asked_about_entities() {
+    let query = |mode: &str, entities: &[&str]| json!({ "action": "query", "mode": mode, "entities": entities });
+    let calls = [
+        query("probe", &["Ada Lovelace"]),
+        query("reason", &["Ada Lovelace", "Mill Lane"]),
+        query("related", &["Ada Lovelace"]),
+        json!({ "action": "query", "mode": "contradict" }),
+        query("probe", &[]),
+        query("related", &["a", "b"]),
+        json!({ "action": "query" }),
+    ];
+    on_one(calling(&calls), async |place| {
+        place.fact("Ada Lovelace works in Mill Lane.");
+        place.fact("Ada Lovelace drinks tea.");
+        place.fact("Grace Hopper drinks coffee.");
+        turn(&mut place.begin(), "think").await;
+        let said = answers(place);
+        assert!(said[0].contains("[facts:1]") && said[0].contains("[facts:2]"), "{}", said[0]);
+        assert!(!said[0].contains("[facts:3]"), "{}", said[0]);
+        assert!(said[1].contains("[facts:1]") && !said[1].contains("[facts:2]"), "{}", said[1]);
+        assert!(said[2].contains("[facts:1]"), "{}", said[2]);
+        let disagree = said[3].starts_with("These disagree") || said[3].starts_with("Nothing");
+        assert!(disagree, "{}", said[3]);
+        assert!(said[4].contains("`entities`") && said[5].contains("takes one"), "{said:?}");
+        assert!(said[6].contains("`mode`"), "{}", said[6]);
+    });
+}
+
+#[test]
 fn notes_are_changed_as_a_whole_and_refusals_say_what_to_do() {
     let note = |about: &str, changes: Value| json!({ "action": "note", "about": about, "changes": changes });
     let calls = [
