@@ -9,6 +9,7 @@ mod hooks;
 pub(crate) mod kept;
 mod keys;
 pub(crate) mod layers;
+mod memory;
 pub(crate) mod name;
 mod sandbox;
 mod shape;
@@ -26,6 +27,7 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
+pub(crate) use memory::settings as memory_settings;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
@@ -346,6 +348,7 @@ fn duration(text: &str) -> Option<Duration> {
         "" | "s" => number,
         "m" | "min" => number * 60.0,
         "h" => number * 3600.0,
+        "d" => number * 86_400.0,
         _ => return None,
     };
     Duration::try_from_secs_f64(seconds).ok()

@@ -70,6 +70,7 @@ fn item(mark: &str, text: &str, known: &str) -> Line {
     let mark = clean(mark);
     let hang = " ".repeat(mark.chars().count() + 3);
     let line = Line::dim(&format!("  {mark} ")).and(&clean(&wording::line(text)), Style::PLAIN);
-    let line = if known.is_empty() { line } else { line.and(&format!("  {}", clean(known)), Style::DIM) };
+    let line =
+        if known.is_empty() { line } else { line.and(&format!("  {}", clean(known)), Style::DIM) };
     line.hanging(&hang, Style::PLAIN)
 }

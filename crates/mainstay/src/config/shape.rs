@@ -30,6 +30,7 @@ pub(super) struct File {
     pub(super) delegate: Delegate,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
+    pub(super) memory: Memory,
     /// Their shape is the engine's to know.
     pub(super) hooks: serde_json::Value,
 }
@@ -151,6 +152,23 @@ pub(super) struct Search {
     pub(super) api_key_command: Option<String>,
 }
 
+/// What is remembered.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    /// Whether a turn begins with what bears on it.
+    pub(super) recall: Option<bool>,
+    /// How many memories that brings at most.
+    pub(super) limit: Option<usize>,
+    /// What a memory must score for it, from 0 to 1.
+    pub(super) least_score: Option<f64>,
+    /// After this time a fact counts half.
+    pub(super) half_life: Option<Time>,
+    /// Characters of notes about the user, and about a workspace.
+    pub(super) user_limit: Option<usize>,
+    pub(super) workspace_limit: Option<usize>,
+}
+
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -217,6 +235,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "delegate",
             "fetch",
             "search",
+            "memory",
             "hooks",
         ],
     ),
@@ -252,6 +271,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
+    ("memory", &["recall", "limit", "least_score", "half_life", "user_limit", "workspace_limit"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];
 /// The keys of each table below `providers` and `models`.

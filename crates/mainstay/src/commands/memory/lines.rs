@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn lines_of_json_are_notes_or_facts_and_what_is_wrong_is_said() {
-        let note = NoteLine { note: "a\nb".into(), workspace: Some("/w".into()), source: "x".into() };
+        let note =
+            NoteLine { note: "a\nb".into(), workspace: Some("/w".into()), source: "x".into() };
         let text = format!("{}\n{{\"content\": \"A fact.\"}}\n", note.text());
         let found = read(&text).unwrap();
         assert!(matches!(&found[0], Read::Note(read) if *read == note), "{found:?}");
