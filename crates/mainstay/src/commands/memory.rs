@@ -11,8 +11,12 @@ mod list;
 mod notes;
 mod search;
 
+use std::collections::BTreeSet;
+
 use clap::Subcommand;
+use mainstay_journal::{SessionId, session};
 use mainstay_memory::facts::{Fact, FactId};
+use mainstay_store::{Id, Store};
 use serde_json::{Value, json};
 
 use crate::config::{self, Config};
@@ -86,9 +90,37 @@ fn settings(context: &Context) -> Result<mainstay_agent::memory::Settings, Error
     config::memory_settings(&config)
 }
 
+/// The sessions that facts come from and that are there no more.
+fn gone<'a>(
+    store: &Store,
+    facts: impl IntoIterator<Item = &'a Fact>,
+) -> Result<BTreeSet<String>, Error> {
+    let sources: BTreeSet<&str> =
+        facts.into_iter().filter_map(|fact| session_of(&fact.source)).collect();
+    let mut gone = BTreeSet::new();
+    for source in sources {
+        let Ok(id) = source.parse::<Id>().map(SessionId::from) else { continue };
+        if store.read(|tx| session::get(tx, id))?.is_none() {
+            gone.insert(source.to_owned());
+        }
+    }
+    Ok(gone)
+}
+
+/// The session that a source names.
+fn session_of(source: &str) -> Option<&str> {
+    let id = source.strip_prefix("session ")?;
+    Some(id.split([',', ' ']).next().unwrap_or(id))
+}
+
+fn is_gone(fact: &Fact, gone: &BTreeSet<String>) -> bool {
+    session_of(&fact.source).is_some_and(|id| gone.contains(id))
+}
+
 /// A fact as data.
-fn data(fact: &Fact) -> Value {
+fn data(fact: &Fact, gone: &BTreeSet<String>) -> Value {
     json!({
+        "source_gone": is_gone(fact, gone),
         "id": fact.id.number(), "content": fact.content, "category": fact.category,
         "tags": fact.tags, "entities": fact.entities, "source": fact.source,
         "trust": fact.trust, "helpful": fact.helpful, "unhelpful": fact.unhelpful,
@@ -97,11 +129,11 @@ fn data(fact: &Fact) -> Value {
 }
 
 /// A fact as lines: what it says, and what is known of it.
-fn shown(fact: &Fact, width: usize) -> String {
+fn shown(fact: &Fact, gone: &BTreeSet<String>, width: usize) -> String {
     let content: Vec<&str> = fact.content.split_whitespace().collect();
     let tags: String = fact.tags.iter().map(|tag| format!("  #{tag}")).collect();
     format!(
-        "{:>width$}  {}\n{:width$}  {}  trust {:.2}  {}  {}{tags}\n",
+        "{:>width$}  {}\n{:width$}  {}  trust {:.2}  {}  {}{}{tags}\n",
         fact.id.to_string(),
         content.join(" "),
         "",
@@ -109,6 +141,7 @@ fn shown(fact: &Fact, width: usize) -> String {
         fact.trust,
         wording::minute(fact.changed_at),
         fact.source,
+        if is_gone(fact, gone) { " (deleted)" } else { "" },
     )
 }
 

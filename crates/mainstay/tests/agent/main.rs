@@ -20,6 +20,8 @@ mod offered;
 mod past;
 mod postgres;
 mod redaction;
+mod remembering;
+mod remembering_hurt;
 mod sandbox;
 mod sessions;
 mod sharing;

@@ -48,9 +48,10 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
             facts::count(tx, owner)?,
         ))
     })?;
+    let gone = super::gone(&store, &found)?;
     let data = json!({
         "notes": { "user": user, "workspace": here, "workspaces": places },
-        "facts": found.iter().map(super::data).collect::<Vec<Value>>(), "count": count,
+        "facts": found.iter().map(|fact| super::data(fact, &gone)).collect::<Vec<Value>>(), "count": count,
     });
     let mut text = String::new();
     told(&mut text, "Notes about you", &user);
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         };
         text.push_str(&format!("Facts, newest first{of}:\n"));
         let width = super::width(&found);
-        text.extend(found.iter().map(|fact| super::shown(fact, width)));
+        text.extend(found.iter().map(|fact| super::shown(fact, &gone, width)));
     }
     if text.is_empty() {
         return nothing(context);

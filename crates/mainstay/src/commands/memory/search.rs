@@ -49,16 +49,18 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
             facts::search(tx, owner, &query)
         })?,
     };
+    let gone = super::gone(&store, found.iter().map(|found| &found.fact))?;
     let data: Vec<Value> = found
         .iter()
         .map(|found| {
-            let mut data = super::data(&found.fact);
+            let mut data = super::data(&found.fact, &gone);
             data["score"] = json!(found.score);
             data
         })
         .collect();
     let width = super::width(found.iter().map(|found| &found.fact));
-    let mut text: String = found.iter().map(|found| super::shown(&found.fact, width)).collect();
+    let mut text: String =
+        found.iter().map(|found| super::shown(&found.fact, &gone, width)).collect();
     if text.is_empty() {
         text.push_str("No fact has anything to do with that.\n");
     }
