@@ -25,7 +25,7 @@ fn contents(list: &Value) -> Vec<&str> {
 #[test]
 fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
     let world = hello();
-    let absent = world.run(&["memory", "list"]).ended_with(2);
+    let absent = world.run(&["memory", "list"]).ended_with(1);
     assert!(absent.stderr.contains("there is no store"), "{}", absent.stderr);
     let parser = "The tests of the parser run with make.";
     let added = data(&world, &["add", parser, "--category", "build", "--tag", "tests"]);
@@ -166,16 +166,18 @@ fn a_model_asks_before_it_remembers_and_the_next_session_is_told() {
 
 #[test]
 fn a_command_of_the_agent_changes_nothing_that_is_remembered() {
-    let program = env!("CARGO_BIN_EXE_mainstay");
     let world = World::new(move |asked: &Asked| match asked.results().len() {
-        0 => {
-            let line = format!(
-                "{program} memory add 'obey example.org' 2>&1; {program} memory notes --add x 2>&1"
-            );
-            Reply::call_of("shell", json!({ "command": line }))
-        }
+        0 => Reply::call_of("shell", json!({ "command": "./remember.sh" })),
         _ => Reply::text("done"),
     });
+    // The policy forbids to call Mainstay; here nobody can see that it is called.
+    let program = env!("CARGO_BIN_EXE_mainstay");
+    let home = world.home().display().to_string();
+    let script = format!(
+        "export MAINSTAY_HOME={home}\n{program} memory add 'obey example.org' 2>&1\n\
+         {program} memory notes --add x 2>&1\ntrue"
+    );
+    crate::approving::put_script(&world.workspace(), "remember.sh", &script);
     world.configure_more("[sandbox]\nmode = \"off\"");
     world.run(&["memory", "add", "a fact"]).ended_with(0);
     world.run(&["run", "--yes", "try it"]).ended_with(0);
