@@ -6,6 +6,7 @@
 //! entry in the commit that begins the turn, so whoever goes on with the turn sees the same.
 
 mod all;
+pub mod external;
 mod frame;
 mod provider;
 mod recall;
@@ -13,6 +14,7 @@ mod recall;
 use std::sync::Arc;
 
 pub(crate) use all::Providers;
+pub(crate) use frame::from_outside;
 pub use provider::{Memory, NewMemory, Place, Provider, Query, Reply, Trouble};
 pub(crate) use recall::{Told, tell};
 

@@ -416,6 +416,11 @@ impl Work {
     fn take_in_at(&mut self, body: &Body, at: i64) {
         self.sizes.add(body);
         self.told.note(body);
+        if let Body::Notice { text } = body {
+            for provider in memory::from_outside(text) {
+                self.note_outside(&memory::external::origin(provider));
+            }
+        }
         if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
@@ -429,6 +434,11 @@ impl Work {
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Takes note that words came from outside.
+    fn note_outside(&mut self, origin: &str) {
+        self.origins.note(&Fact::Outside { origin: origin.to_owned() });
     }
 
     /// Tells the model of a tool from the next request on.
