@@ -9,6 +9,7 @@ mod hooks;
 pub(crate) mod kept;
 mod keys;
 pub(crate) mod layers;
+pub(crate) mod memory_providers;
 pub(crate) mod name;
 mod sandbox;
 mod shape;
@@ -26,6 +27,7 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
+use memory_providers::MemoryProvider;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
@@ -198,6 +200,7 @@ impl Config {
                 redaction::add(&format!("password of {name}"), password);
             }
         }
+        self.file.memory.providers.iter().for_each(MemoryProvider::make_secrets_known);
     }
 
     fn profile_layer(&self, profiles: &Table, name: &str, by: &str) -> Result<Layer, Error> {

@@ -22,7 +22,7 @@ pub mod web;
 mod workplace;
 
 pub use ask_user::AskUser;
-pub use environment::clean as clean_environment;
+pub use environment::{clean as clean_environment, harmless as harmless_environment};
 pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use mcp::Client as McpClient;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::memory_providers::{KEYS, MemoryProvider};
+
 /// `config.toml` in the home.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -30,6 +32,7 @@ pub(super) struct File {
     pub(super) delegate: Delegate,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
+    pub(super) memory: Memory,
     /// Their shape is the engine's to know.
     pub(super) hooks: serde_json::Value,
 }
@@ -151,6 +154,14 @@ pub(super) struct Search {
     pub(super) api_key_command: Option<String>,
 }
 
+/// What is remembered, and by whom.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    /// Who has memories besides the store.
+    pub(super) providers: Vec<MemoryProvider>,
+}
+
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -217,6 +228,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "delegate",
             "fetch",
             "search",
+            "memory",
             "hooks",
         ],
     ),
@@ -253,13 +265,15 @@ const PARTS: &[(&str, &[&str])] = &[
     ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
+    ("memory", &["providers"]),
 ];
 /// The keys of each table below `providers` and `models`.
 const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];
 const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
 const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
 
-/// The names of all settings but those below `providers`, `models`, `profiles` and `hooks`.
+/// The names of all settings but those below `providers`, `models`, `profiles`, `hooks` and
+/// `memory.providers`.
 pub(super) fn names() -> Vec<String> {
     let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     let named = PARTS.iter().flat_map(|(part, keys)| {
@@ -268,7 +282,7 @@ pub(super) fn names() -> Vec<String> {
             part => format!("{part}.{key}"),
         })
     });
-    let tables = ["providers", "models", "profiles", "hooks"];
+    let tables = ["providers", "models", "profiles", "hooks", "memory.providers"];
     named
         .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
         .collect()
@@ -304,6 +318,11 @@ impl Known for File {
                 let table = value.as_table();
                 found.extend(table.into_iter().flat_map(|table| unknown(table, &within, known)));
             }
+        }
+        let memory = table.get("memory").and_then(|memory| memory.get("providers"));
+        for provider in memory.and_then(Value::as_array).into_iter().flatten() {
+            let table = provider.as_table().into_iter();
+            found.extend(table.flat_map(|table| unknown(table, "memory.providers", KEYS)));
         }
         found
     }

@@ -33,18 +33,43 @@ const TOLD: usize = 300;
 /// A server that is reached by HTTP.
 #[derive(Clone)]
 pub struct Service {
-    /// Its address.
-    pub url: Url,
+    url: Url,
     /// What every request carries besides.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     /// The way there.
-    pub web: Web,
+    web: Web,
+}
+
+impl Service {
+    /// A server at an address, reached this way, with headers for every request. The error is the name
+    /// of a header that cannot be sent.
+    pub fn new<'h>(
+        url: Url,
+        headers: impl IntoIterator<Item = (&'h str, &'h str)>,
+        web: Web,
+    ) -> Result<Self, String> {
+        let headers = headers.into_iter().map(|(name, value)| {
+            let read = name.parse().ok().zip(value.parse().ok());
+            read.ok_or_else(|| name.to_owned())
+        });
+        Ok(Self { url, headers: headers.collect::<Result<_, _>>()?, web })
+    }
+
+    /// Its address, without what may be secret in it.
+    pub fn address(&self) -> String {
+        let mut url = self.url.clone();
+        // Both fail only for addresses that cannot carry them.
+        let _ = url.set_password(None);
+        let _ = url.set_username("");
+        url.set_query(None);
+        url.to_string()
+    }
 }
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Headers hold keys.
-        formatter.debug_struct("Service").field("url", &self.url.as_str()).finish_non_exhaustive()
+        formatter.debug_struct("Service").field("url", &self.address()).finish_non_exhaustive()
     }
 }
 

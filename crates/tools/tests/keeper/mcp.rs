@@ -30,11 +30,8 @@ fn of_service(keeper: &Keeper, mood: Mood, mark: &str) -> (Client, Arc<McpServer
     let server = Arc::new(McpServer::new([mark], mood));
     let answering = server.clone();
     let web = WebServer::start(move |visit| answering.page(visit));
-    let service = Service {
-        url: web.url("/mcp").parse().unwrap(),
-        headers: vec![("x-team".parse().unwrap(), "blue".parse().unwrap())],
-        web: Web::new::<&str>(&[]).unwrap(),
-    };
+    let (url, way) = (web.url("/mcp").parse().unwrap(), Web::new::<&str>(&[]).unwrap());
+    let service = Service::new(url, [("x-team", "blue")], way).unwrap();
     (Client::new(Server::Service(service), keeper.clone(), LIMITS), server, web)
 }
 
