@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mainstay_agent::memory::external::{Choice, Description, External, Kind};
-use mainstay_agent::memory::{Memory, Place, Provider as _, Query};
+use mainstay_agent::memory::{Memory, Place, Query};
 use mainstay_tools::{keeper, mcp};
 use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::engine;
-use crate::error::{Error, Kind};
+use crate::error::{self, Error};
 use crate::settings::Settings;
 
 /// How many memories are asked for.
@@ -58,11 +58,7 @@ pub(crate) fn look(
         let looking = join_all(all.iter().map(|provider| ask(provider, query)));
         let looked = tokio::select! {
             looked = looking => Ok(looked),
-            () = cancel.cancelled() => Err(Error {
-                kind: Kind::Interrupted,
-                message: "interrupted".to_owned(),
-                hints: Vec::new(),
-            }),
+            () = cancel.cancelled() => Err(stopped()),
         };
         drop(all);
         keeper.leave().await;
@@ -80,4 +76,9 @@ async fn ask(provider: &External, query: &str) -> Looked {
         answer: answer.map_err(|trouble| trouble.0),
         took: begun.elapsed(),
     }
+}
+
+fn stopped() -> Error {
+    let kind = error::Kind::Interrupted;
+    Error { kind, message: "stopped".to_owned(), hints: Vec::new() }
 }

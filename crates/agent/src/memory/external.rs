@@ -190,10 +190,9 @@ impl Provider for External {
                 return Ok(None);
             }
             if let Standing::Rests(left) = parts.health.standing(Instant::now()) {
-                return Err(Trouble(format!(
-                    "it failed before and is left alone for another {}",
-                    spoken(left)
-                )));
+                let left = spoken(left);
+                let why = format!("it failed before and is left alone for another {left}");
+                return Err(Trouble(format!("{why}; it does not have this")));
             }
             let asked = async {
                 match &parts.means {
@@ -201,9 +200,12 @@ impl Provider for External {
                     Means::Server(asker) => asker.remember(new).await,
                 }
             };
-            let kept = parts.in_time(asked).await.map_err(|trouble| parts.rests(trouble))?;
+            // Nothing is lost in silence: the store has it, and whoever reads this knows who may not.
+            let unsure = |Trouble(why)| Trouble(format!("{why}; it may not have this"));
+            let kept = parts.in_time(asked).await.map_err(|trouble| parts.rests(trouble));
+            let kept = kept.map_err(unsure)?;
             parts.health.is_well();
-            kept.map(Some)
+            kept.map(Some).map_err(|Trouble(why)| Trouble(format!("{why}; it does not have this")))
         })
     }
 
