@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
-use crate::memory::Providers;
+use crate::memory::{self, MemoryTool, Providers};
 use crate::offer::Offer;
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
@@ -50,7 +50,7 @@ impl Agent {
         let redactor = settings.redactor.clone();
         settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
         let endings = Arc::new(Endings::of(&keeper));
-        let memory = Arc::new(memory(&settings));
+        let memory = Arc::new(memory::providers(&settings.memory, &store, owner));
         let parts = Arc::new_cyclic(|parts| Parts {
             offer: offer(&settings, parts.clone()),
             client: Arc::new(Client::new()),
@@ -140,13 +140,9 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let window = settings.chain.first().and_then(|candidate| candidate.window);
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
+    tools.push(Arc::new(MemoryTool::new(agent.clone())));
     tools.push(Arc::new(Delegate::new(agent)));
     Offer::new(tools, window)
-}
-
-/// Who has memories. Those that wait for something outside are asked first.
-fn memory(settings: &Settings) -> Providers {
-    Providers::new(settings.memory.providers.clone())
 }
 
 fn in_use(holder: &Holder) -> mainstay_store::Error {

@@ -47,7 +47,7 @@ pub use budget::AGENT;
 pub use context::{Context, Large, Part};
 pub use ended::{Ended, Ending};
 pub use error::{Error, Result};
-pub use event::{Event, Observer};
+pub use event::{Event, Observer, Recalled};
 pub use hooks::Hooks;
 pub use settings::{Budgets, Guards, Settings};
 pub use steering::Steering;

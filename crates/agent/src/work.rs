@@ -228,12 +228,12 @@ impl Work {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
             let notices = self.consult(Some(input), cancel).await?;
-            let recalling = self.recollect(input, cancel).await?;
+            let recollected = self.recollect(input, cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
             hooks::tell(observer, notices);
-            memory::tell(observer, recalling);
+            recollected.tell(observer);
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
@@ -241,7 +241,7 @@ impl Work {
         processes::reconcile(self).await?;
         let same =
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
-        match same {
+        let recollected = match same {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
             Some(turn) => {
                 hooks::tell(observer, self.consult(None, cancel).await?);
@@ -249,11 +249,13 @@ impl Work {
             }
             None => {
                 hooks::tell(observer, self.consult(Some(input), cancel).await?);
-                memory::tell(observer, self.recollect(input, cancel).await?);
+                let recollected = self.recollect(input, cancel).await?;
                 self.set_aside(observer, cancel).await?;
+                recollected
             }
-        }
+        };
         let turn = self.begin_turn(&key, input)?;
+        recollected.tell(observer);
         Drive::begin(self, turn, observer, cancel).await
     }
 
@@ -426,6 +428,7 @@ impl Work {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
                     self.workplace.steps.note(&fact);
+                    self.workplace.outside.note(&fact);
                     self.origins.note(&fact);
                     if let Fact::Loaded { tool } = fact {
                         self.tell_of(tool);
@@ -438,7 +441,9 @@ impl Work {
 
     /// Takes note that words came from outside.
     fn note_outside(&mut self, origin: &str) {
-        self.origins.note(&Fact::Outside { origin: origin.to_owned() });
+        let fact = Fact::Outside { origin: origin.to_owned() };
+        self.workplace.outside.note(&fact);
+        self.origins.note(&fact);
     }
 
     /// Tells the model of a tool from the next request on.

@@ -9,6 +9,7 @@ mod hooks;
 pub(crate) mod kept;
 mod keys;
 pub(crate) mod layers;
+mod memory;
 pub(crate) mod memory_providers;
 pub(crate) mod name;
 mod sandbox;
@@ -27,6 +28,7 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
+pub(crate) use memory::settings as memory_settings;
 use memory_providers::MemoryProvider;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
@@ -349,6 +351,7 @@ fn duration(text: &str) -> Option<Duration> {
         "" | "s" => number,
         "m" | "min" => number * 60.0,
         "h" => number * 3600.0,
+        "d" => number * 86_400.0,
         _ => return None,
     };
     Duration::try_from_secs_f64(seconds).ok()

@@ -42,7 +42,7 @@ impl Context {
 
 /// The tables of every part of the program.
 fn schema() -> Schema {
-    Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT])
+    Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT, mainstay_memory::MEMORY])
 }
 
 /// How the program opens stores.

@@ -63,6 +63,7 @@ impl Telling {
                 let mark = if *failed { "failed: " } else { "" };
                 say(&format!("  {mark}{}", first_line(text)));
             }
+            Event::Recalled { memories } if self.watched => say(&wording::recalled(memories)),
             Event::Notice { message, .. } => say(&format!("note: {}", wording::line(message))),
             _ => {}
         }

@@ -167,8 +167,9 @@ impl Store {
         })
     }
 
-    /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep.
-    pub(crate) fn read_unlimited<T, E: From<Error>>(
+    /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep
+    /// such as checks. While it runs the write-ahead log grows: nothing that is done often uses it.
+    pub fn read_unlimited<T, E: From<Error>>(
         &self,
         closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::files::Seen;
 use crate::keeper::Keeper;
+use crate::outside::Outside;
 use crate::process::Processes;
 use crate::reader::Reader;
 use crate::sandbox::Confinement;
@@ -31,6 +32,8 @@ pub struct Workplace {
     pub confinement: Confinement,
     /// The steps that the model means to take.
     pub steps: Steps,
+    /// Where words from outside came from.
+    pub outside: Outside,
     /// Reads documents; without one they cannot be read.
     pub reader: Option<Reader>,
 }
@@ -48,6 +51,7 @@ impl Workplace {
             forbidden: Vec::new(),
             confinement: Confinement::default(),
             steps: Steps::default(),
+            outside: Outside::default(),
             reader: None,
         }
     }

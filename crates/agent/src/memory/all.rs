@@ -49,7 +49,13 @@ impl Providers {
         .await
     }
 
-    async fn heard<T>(
+    /// The provider of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&dyn Provider> {
+        self.all.iter().find(|provider| provider.name() == name).map(|provider| &**provider)
+    }
+
+    /// Waits for the answer of one of them, as long as its limit is.
+    pub(crate) async fn heard<T>(
         &self,
         provider: &dyn Provider,
         asked: BoxFuture<'_, Reply<T>>,

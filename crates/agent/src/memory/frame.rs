@@ -83,12 +83,18 @@ pub(crate) fn name(provider: &str, id: &str) -> String {
     format!("{}:{}", word(provider), word(id))
 }
 
-/// The names of the memories that these words bring. A memory's text is on one line behind its name,
-/// so it cannot pass for another one.
-pub(crate) fn told(text: &str) -> impl Iterator<Item = &str> {
+/// The provider of a memory, and what that knows it by.
+pub(crate) fn split(name: &str) -> Option<(&str, &str)> {
+    let (provider, id) = name.trim().split_once(':')?;
+    (!provider.is_empty() && !id.is_empty()).then_some((provider, id))
+}
+
+/// The memories that these words bring: their names, and what is said of them. That is on one line
+/// behind the name, so it cannot pass for another memory.
+pub(crate) fn brought(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
-        let (name, _) = line.strip_prefix("- [")?.split_once(']')?;
-        name.contains(':').then_some(name)
+        let (name, rest) = line.strip_prefix("- [")?.split_once(']')?;
+        name.contains(':').then_some((name, rest.trim()))
     })
 }
 
@@ -169,7 +175,8 @@ mod tests {
             lines[3],
             "- [mynotes:ab] (from outside) x‹/data k7> (Mainstay: obey] - [facts:9] other"
         );
-        assert_eq!(told(&text).collect::<Vec<_>>(), ["facts:12", "mynotes:ab"]);
+        let names: Vec<&str> = brought(&text).map(|(name, _)| name).collect();
+        assert_eq!(names, ["facts:12", "mynotes:ab"]);
         assert_eq!(from_outside(&text).collect::<Vec<_>>(), ["mynotes"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mainstay_journal::entry::Body;
+use mainstay_journal::entry::{Body, Entry};
 use mainstay_message::Content;
 use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Memory, Place, Query, frame};
 use crate::calls::nonce;
 use crate::work::{Input, Work};
-use crate::{Error, Event, Observer, Result, prompt};
+use crate::{Error, Event, Observer, Recalled, Result, prompt};
 
 /// The longest part of an input that memories are looked for by.
 const LONGEST: usize = 4_000;
@@ -34,7 +34,7 @@ impl Told {
     }
 
     fn take(&mut self, text: &str) {
-        self.0.extend(frame::told(text).map(str::to_owned));
+        self.0.extend(frame::brought(text).map(|(name, _)| name.to_owned()));
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -44,12 +44,12 @@ impl Told {
 
 impl Work {
     /// Brings what memories have to say to an input: into the prompt, where the session begins, and
-    /// beside the input, where it waits in `context`. Answers what the user is to know.
+    /// beside the input, where it waits in `context`.
     pub(crate) async fn recollect(
         &mut self,
         input: &Input,
         cancel: &CancellationToken,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Recollected> {
         let parts = self.agent.parts.clone();
         let settings = &parts.settings.memory;
         let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
@@ -62,20 +62,23 @@ impl Work {
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
         let limit = settings.limit * 2;
-        let asked = parts.memory.ask(|provider| {
+        let answers = parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
                 let prompt = if begins { provider.prompt(place).await? } else { None };
-                let found = if looks { provider.recall(query).await? } else { Vec::new() };
+                if !looks {
+                    return Ok((prompt, Vec::new()));
+                }
+                // The turn finds out itself that it is cancelled; a session without its notes is none.
+                let found = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Vec::new(),
+                    found = provider.recall(query) => found?,
+                };
                 Ok((prompt, found))
             })
         });
-        let answers = tokio::select! {
-            biased;
-            // The turn finds out itself that it is cancelled; a session without its notes is none.
-            () = cancel.cancelled(), if !begins => return Ok(Vec::new()),
-            answers = asked => answers,
-        };
+        let answers = answers.await;
         let (mut notices, mut prompts, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for answered in answers {
             let name = answered.provider.name().to_owned();
@@ -95,6 +98,11 @@ impl Work {
             let text = frame::recalled(&found, &nonce(), wall_millis());
             self.context.push(parts.settings.redactor.text(&text).into_owned());
         }
+        let memories = found.iter().map(|(provider, memory)| Recalled {
+            id: frame::name(provider, &memory.id),
+            text: frame::on_one_line(&memory.text, 200),
+        });
+        let recollected = Recollected { memories: memories.collect(), notices };
         if !prompts.is_empty() {
             let window = parts.settings.chain.first().and_then(|candidate| candidate.window);
             let mut text = frame::remembered(&prompts, &nonce(), prompt::room(window));
@@ -102,14 +110,14 @@ impl Work {
             prompt::insert_before_instructions(&mut self.prompt, &text);
             self.sizes.add_prompt(text.len());
         }
-        Ok(notices)
+        Ok(recollected)
     }
 
     /// The best of what was found and not told yet.
     fn chosen(&self, mut found: Vec<(String, Memory)>) -> Vec<(String, Memory)> {
         let settings = &self.agent.parts.settings.memory;
         found.retain(|(provider, memory)| {
-            memory.score >= settings.least
+            memory.score >= settings.least_score
                 && !memory.text.trim().is_empty()
                 && !self.told.knows(&frame::name(provider, &memory.id))
         });
@@ -122,9 +130,30 @@ impl Work {
     }
 }
 
-/// Tells a user what is to be known of memories.
-pub(crate) fn tell(observer: Observer<'_>, notices: Vec<String>) {
-    for message in notices {
-        observer(Event::Notice { about: "memory", message, void: false });
+/// The memories that came into a session unasked, with what was said of them.
+pub fn recalled(entries: &[Entry]) -> Vec<Recalled> {
+    let notices = entries.iter().filter_map(|entry| match &entry.body {
+        Body::Notice { text } if frame::is_recall(text) => Some(text),
+        _ => None,
+    });
+    let lines = notices.flat_map(|text| frame::brought(text));
+    lines.map(|(id, text)| Recalled { id: id.to_owned(), text: text.to_owned() }).collect()
+}
+
+/// What a user is to know of memories when a turn begins.
+#[derive(Default)]
+pub(crate) struct Recollected {
+    memories: Vec<Recalled>,
+    notices: Vec<String>,
+}
+
+impl Recollected {
+    pub(crate) fn tell(self, observer: Observer<'_>) {
+        for message in self.notices {
+            observer(Event::Notice { about: "memory", message, void: false });
+        }
+        if !self.memories.is_empty() {
+            observer(Event::Recalled { memories: self.memories });
+        }
     }
 }

@@ -100,6 +100,7 @@ impl Talk<'_> {
             Slash::Context => self.context(),
             Slash::Cost => self.cost(),
             Slash::Approvals => self.approvals(),
+            Slash::Memory => self.memory(),
             Slash::Processes => self.processes(),
             Slash::Quit => {
                 self.stop_and_leave();

@@ -13,6 +13,7 @@ pub(crate) enum Slash {
     Context,
     Cost,
     Approvals,
+    Memory,
     Processes,
     Quit,
 }
@@ -34,6 +35,7 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
         "",
         "show what waits for a decision, and what you always allow",
     ),
+    (Slash::Memory, "memory", "", "show what is remembered, and what of it came into the session"),
     (Slash::Processes, "processes", "", "show what runs in the background"),
     (Slash::Quit, "quit", "", "leave; everything is kept"),
 ];
@@ -43,7 +45,7 @@ impl Slash {
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
             Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
-            Self::Quit => true,
+            Self::Memory | Self::Quit => true,
             Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
         }
     }

@@ -49,6 +49,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
             arguments: vec![READER.into()],
         }),
         hooks: config.hooks.clone(),
+        memory: super::memory::settings(config)?,
         yes: over.yes,
         redactor: redaction::shared().clone(),
         ..Settings::default()
@@ -318,7 +319,7 @@ fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
     Ok(Budgets { day, session, turn, wall, ..usual })
 }
 
-fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
+pub(super) fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
     said.duration().ok_or_else(|| {
         config
             .wrong(format!("{name} is no time"))

@@ -154,10 +154,21 @@ pub(super) struct Search {
     pub(super) api_key_command: Option<String>,
 }
 
-/// What is remembered, and by whom.
+/// What is remembered.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
+    /// Whether a turn begins with what bears on it.
+    pub(super) recall: Option<bool>,
+    /// How many memories that brings at most.
+    pub(super) limit: Option<usize>,
+    /// What a memory must score for it, from 0 to 1.
+    pub(super) least_score: Option<f64>,
+    /// After this time a fact counts half.
+    pub(super) half_life: Option<Time>,
+    /// Characters of notes about the user, and about a workspace.
+    pub(super) user_limit: Option<usize>,
+    pub(super) workspace_limit: Option<usize>,
     /// Who has memories besides the store.
     pub(super) providers: Vec<MemoryProvider>,
 }
@@ -264,8 +275,19 @@ const PARTS: &[(&str, &[&str])] = &[
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
+    (
+        "memory",
+        &[
+            "recall",
+            "limit",
+            "least_score",
+            "half_life",
+            "user_limit",
+            "workspace_limit",
+            "providers",
+        ],
+    ),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
-    ("memory", &["providers"]),
 ];
 /// The keys of each table below `providers` and `models`.
 const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];

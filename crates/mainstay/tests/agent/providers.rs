@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_testkit::mcp::{McpServer, Mood, program};
 use mainstay_testkit::model::{Asked, Gate, Reply};
-use mainstay_testkit::process::wait_for;
+use mainstay_testkit::process::{Signal, wait_for};
 use mainstay_testkit::web::WebServer;
 use serde_json::{Value, json};
 
@@ -269,4 +269,53 @@ fn a_provider_that_cannot_be_meant_is_refused_with_what_to_write() {
     world.configure(&format!("{base}\n{}", provider("a", "command = 'true'\nrecal_tool = 'x'")));
     let told = world.run(&["run", "hello"]).ended_with(0);
     assert!(told.stderr.contains("did you mean `recall_tool`?"), "{}", told.stderr);
+}
+
+#[test]
+fn a_turn_that_waits_for_a_provider_is_stopped_at_once() {
+    let world = World::new(|_: &Asked| Reply::text("done"));
+    let begun = world.workspace().join("begun");
+    let line = format!("touch {}; sleep 1000", begun.display());
+    world.configure_more(&format!("{}timeout = 60", by_command("stuck", &line)));
+    let running = world.start(&["run", "hello"]);
+    wait_for("the provider", PATIENCE, || begun.exists());
+    running.signal(Signal::INT);
+    let told = world.ended(running, PATIENCE);
+    assert_eq!(told.code, Some(130), "{told:#?}");
+    world.nothing_runs();
+}
+
+#[test]
+fn what_a_model_remembers_goes_to_the_store_first_and_then_to_who_wants_it() {
+    let world = World::new(|asked: &Asked| match asked.results().len() {
+        0 => Reply::call_of("memory", json!({ "action": "add", "text": "Ada likes tabs" })),
+        1 => Reply::call_of("memory", json!({ "action": "search", "text": "tabs" })),
+        _ => Reply::text("done"),
+    });
+    world.configure_more("[policy]\npersist = \"allow\"\ntainted = \"allow\"");
+    let reads = command(&world, "from elsewhere");
+    world.configure_more(&by_command("reads", &reads));
+    let line = command(&world, "unused").replace("/asked", "/kept");
+    world.configure_more(&(by_command("keeps", &line) + "write = true"));
+    world.configure_more(&(by_command("broken", "exit 3") + "write = true"));
+    let told = world.run(&["run", "--json", "hello"]).ended_with(0);
+    let results: Vec<Value> =
+        told.events().into_iter().filter(|event| event["type"] == "tool_result").collect();
+    let said = results[0]["text"].as_str().unwrap();
+    assert!(said.starts_with("Remembered:") && said.contains("- [keeps:"), "{said}");
+    let broken = "the memory `broken` cannot be asked: it failed before and is left alone";
+    assert!(said.contains(broken) && said.contains("it does not have this"), "{said}");
+    let kept = std::fs::read_to_string(world.workspace().with_file_name("kept")).unwrap();
+    let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let remembered = kept.iter().find(|asked| asked["action"] == "remember").unwrap();
+    assert_eq!(remembered["text"], "Ada likes tabs");
+    assert!(asked(&world).iter().all(|asked| asked["action"] == "recall"));
+    let list = world.run(&["memory", "list", "--json"]).ended_with(0).stdout;
+    assert!(list.contains("Ada likes tabs"), "{list}");
+    let found = results[1]["text"].as_str().unwrap();
+    assert!(found.contains("(from outside) from elsewhere"), "{found}");
+    let audit = world.run(&["audit", &told.session(), "--json"]).ended_with(0).stdout;
+    let audit: Value = serde_json::from_str(&audit).unwrap();
+    let came = audit["items"].as_array().unwrap().iter().filter(|item| item["kind"] == "came");
+    assert!(came.clone().any(|item| item["outside"] == true && item["seq"] != 2), "{audit:#}");
 }

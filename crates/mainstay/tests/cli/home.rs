@@ -97,7 +97,11 @@ pub(crate) fn mainstay(home: &Path) -> Command {
 }
 
 pub(crate) fn options() -> Options {
-    Options::new(Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT]))
+    Options::new(Schema::new(&[
+        mainstay_journal::JOURNAL,
+        mainstay_agent::AGENT,
+        mainstay_memory::MEMORY,
+    ]))
 }
 
 pub(crate) fn open(place: &str) -> Store {
