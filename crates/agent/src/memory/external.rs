@@ -61,7 +61,7 @@ pub enum Kind {
     /// A command that is run for each question.
     Command(Command),
     /// An MCP server that is started once, or is there already.
-    Server(Server),
+    Server(Box<Server>),
 }
 
 /// A provider that is not of this program. Clones are the same one.
@@ -78,7 +78,7 @@ struct Parts {
 
 enum Means {
     Command(command::Runner),
-    Server(server::Asker),
+    Server(Box<server::Asker>),
 }
 
 impl External {
@@ -89,7 +89,9 @@ impl External {
             Kind::Command(command) => {
                 Means::Command(command::Runner::new(command.clone(), keeper.clone(), limit))
             }
-            Kind::Server(server) => Means::Server(server::Asker::new(server, keeper, limit)),
+            Kind::Server(server) => {
+                Means::Server(Box::new(server::Asker::new(server, keeper, limit)))
+            }
         };
         Self { parts: Arc::new(Parts { description, means, health: Health::default() }) }
     }

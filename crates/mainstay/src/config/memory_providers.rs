@@ -147,14 +147,14 @@ fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, 
             Ok(match is_mcp {
                 true => {
                     let program = mcp::Program { program, directory, environment };
-                    Kind::Server(Server { server: mcp::Server::Program(program), wishes })
+                    Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
                 }
                 false => Kind::Command(Command { program, environment, directory }),
             })
         }
         (None, Some(url)) if is_mcp => {
             let service = service(said, url, wrong)?;
-            Ok(Kind::Server(Server { server: mcp::Server::Service(service), wishes }))
+            Ok(Kind::Server(Box::new(Server { server: mcp::Server::Service(service), wishes })))
         }
         (None, Some(_)) => Err(wrong("a `url` is that of an MCP server, and mcp is false".into())
             .hint("Leave `mcp` out.")),

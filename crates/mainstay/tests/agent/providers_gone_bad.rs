@@ -58,7 +58,7 @@ impl Scene {
             environment,
         };
         let server = mcp::Server::Program(program);
-        self.external(Kind::Server(Server { server, wishes: Wishes::default() }), true)
+        self.external(Kind::Server(Box::new(Server { server, wishes: Wishes::default() })), true)
     }
 }
 

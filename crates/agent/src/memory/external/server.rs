@@ -86,14 +86,14 @@ impl Asker {
         if let Some(choice) = self.chosen().clone() {
             return Ok(choice);
         }
-        let tools = self.client.list_tools().await.map_err(trouble)?;
+        let tools = self.client.list_tools().await?;
         let choice = Choice::among(&tools, &self.wishes)?;
         *self.chosen() = Some(choice.clone());
         Ok(choice)
     }
 
     async fn call(&self, used: &Use, words: &str, limit: Option<usize>) -> Reply<Answer> {
-        self.client.call(&used.tool, used.arguments(words, limit)).await.map_err(trouble)
+        Ok(self.client.call(&used.tool, used.arguments(words, limit)).await?)
     }
 
     fn chosen(&self) -> MutexGuard<'_, Option<Choice>> {
@@ -114,6 +114,8 @@ fn nothing_for(what: &str, setting: &str) -> Trouble {
     Trouble(format!("it has no tool that can be seen to {what}; name one with `{setting}`"))
 }
 
-fn trouble(error: McpError) -> Trouble {
-    Trouble(error.to_string())
+impl From<McpError> for Trouble {
+    fn from(error: McpError) -> Self {
+        Trouble(error.to_string())
+    }
 }
