@@ -7,6 +7,7 @@
 
 mod all;
 mod arguments;
+pub mod external;
 mod facts;
 mod frame;
 mod notes;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use mainstay_store::{OwnerId, Store};
 
 pub(crate) use all::Providers;
+pub(crate) use frame::from_outside;
 pub use provider::{Memory, NewMemory, Place, Provider, Query, Reply, Trouble};
 pub(crate) use recall::Told;
 pub use recall::recalled;

@@ -418,6 +418,11 @@ impl Work {
     fn take_in_at(&mut self, body: &Body, at: i64) {
         self.sizes.add(body);
         self.told.note(body);
+        if let Body::Notice { text } = body {
+            for provider in memory::from_outside(text) {
+                self.note_outside(&memory::external::origin(provider));
+            }
+        }
         if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
@@ -432,6 +437,13 @@ impl Work {
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Takes note that words came from outside.
+    fn note_outside(&mut self, origin: &str) {
+        let fact = Fact::Outside { origin: origin.to_owned() };
+        self.workplace.outside.note(&fact);
+        self.origins.note(&fact);
     }
 
     /// Tells the model of a tool from the next request on.

@@ -81,5 +81,6 @@ pub(crate) fn as_memory(fact: Fact, score: f64) -> Memory {
         trust: Some(fact.trust),
         at: Some(fact.changed_at),
         source: Some(fact.source),
+        outside: false,
     }
 }

@@ -93,6 +93,8 @@ pub struct Memory {
     pub at: Option<i64>,
     /// Where it comes from, such as `user` or `session 0198…`, where that is known.
     pub source: Option<String>,
+    /// Whether it is from outside: it taints the session that is told of it.
+    pub outside: bool,
 }
 
 /// A memory to keep.

@@ -62,20 +62,23 @@ impl Work {
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
         let limit = settings.limit * 2;
-        let asked = parts.memory.ask(|provider| {
+        let answers = parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
                 let prompt = if begins { provider.prompt(place).await? } else { None };
-                let found = if looks { provider.recall(query).await? } else { Vec::new() };
+                if !looks {
+                    return Ok((prompt, Vec::new()));
+                }
+                // The turn finds out itself that it is cancelled; a session without its notes is none.
+                let found = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Vec::new(),
+                    found = provider.recall(query) => found?,
+                };
                 Ok((prompt, found))
             })
         });
-        let answers = tokio::select! {
-            biased;
-            // The turn finds out itself that it is cancelled; a session without its notes is none.
-            () = cancel.cancelled(), if !begins => return Ok(Recollected::default()),
-            answers = asked => answers,
-        };
+        let answers = answers.await;
         let (mut notices, mut prompts, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for answered in answers {
             let name = answered.provider.name().to_owned();

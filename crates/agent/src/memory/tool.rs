@@ -3,6 +3,7 @@
 //! Whatever changes something is one transaction that also writes down what came of the call. A call
 //! that is run again after a crash finds that, and changes nothing twice.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use mainstay_memory::notes::{self, Change};
 use mainstay_memory::{Error, done};
 use mainstay_message::ToolSpec;
 use mainstay_store::{WriteTx, wall_millis};
-use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Tool, Traits};
+use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Tool, Traits};
 use serde_json::Value;
 
 use super::arguments::{About, Asked, Mode, NoteChange, arguments};
 use super::facts::{FACTS, as_memory};
 use super::recall::TOOL;
-use super::{Memory, NewMemory, Place, Query, frame};
+use super::{Memory, NewMemory, Place, Query, external, frame};
 use crate::agent::{Parts, blocking};
 
 /// How long all of a call may take; those who are asked besides the store have limits of their own.
@@ -268,7 +269,12 @@ fn told(heading: &str, found: &[(String, Memory)]) -> Outcome {
     let now = wall_millis();
     let lines: Vec<String> =
         found.iter().map(|(provider, memory)| frame::line(provider, memory, now)).collect();
-    Outcome::said(heading).data(lines.join("\n"))
+    let outside = found.iter().filter(|(_, memory)| memory.outside);
+    let providers: BTreeSet<&str> = outside.map(|(provider, _)| provider.as_str()).collect();
+    let outcome = Outcome::said(heading).data(lines.join("\n"));
+    providers.into_iter().fold(outcome, |outcome, provider| {
+        outcome.fact(Fact::Outside { origin: external::origin(provider) })
+    })
 }
 
 /// Tells the others who keep memories of a new one. They know it by the call's id, so that telling

@@ -9,6 +9,7 @@ mod import;
 mod lines;
 mod list;
 mod notes;
+mod providers;
 mod search;
 
 use std::collections::BTreeSet;
@@ -41,6 +42,7 @@ pub(crate) enum MemoryCommand {
     Notes(notes::NotesArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    Providers(providers::ProvidersArgs),
 }
 
 pub(crate) fn run(command: &MemoryCommand, context: &Context) -> Result<Exit, Error> {
@@ -54,6 +56,7 @@ pub(crate) fn run(command: &MemoryCommand, context: &Context) -> Result<Exit, Er
         MemoryCommand::Notes(args) => notes::run(args, context),
         MemoryCommand::Export(args) => export::run(args, context),
         MemoryCommand::Import(args) => import::run(args, context),
+        MemoryCommand::Providers(args) => providers::run(args, context),
     }
 }
 

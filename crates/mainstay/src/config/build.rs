@@ -104,6 +104,7 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     let model = config.file.model.clone().unwrap_or_else(|| "ollama/any".to_owned());
     agent_settings(config, &Overrides { model: Some(model), ..Overrides::default() })?;
     config.keeper_grace()?;
+    super::memory_providers::descriptions(config)?;
     for name in config.file.providers.keys() {
         provider(config, name)?;
     }

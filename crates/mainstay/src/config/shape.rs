@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::memory_providers::{KEYS, MemoryProvider};
+
 /// `config.toml` in the home.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -167,6 +169,8 @@ pub(super) struct Memory {
     /// Characters of notes about the user, and about a workspace.
     pub(super) user_limit: Option<usize>,
     pub(super) workspace_limit: Option<usize>,
+    /// Who has memories besides the store.
+    pub(super) providers: Vec<MemoryProvider>,
 }
 
 /// A time: a number of seconds, or words such as `500ms`.
@@ -271,7 +275,18 @@ const PARTS: &[(&str, &[&str])] = &[
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
-    ("memory", &["recall", "limit", "least_score", "half_life", "user_limit", "workspace_limit"]),
+    (
+        "memory",
+        &[
+            "recall",
+            "limit",
+            "least_score",
+            "half_life",
+            "user_limit",
+            "workspace_limit",
+            "providers",
+        ],
+    ),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];
 /// The keys of each table below `providers` and `models`.
@@ -279,7 +294,8 @@ const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command",
 const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
 const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
 
-/// The names of all settings but those below `providers`, `models`, `profiles` and `hooks`.
+/// The names of all settings but those below `providers`, `models`, `profiles`, `hooks` and
+/// `memory.providers`.
 pub(super) fn names() -> Vec<String> {
     let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     let named = PARTS.iter().flat_map(|(part, keys)| {
@@ -288,7 +304,7 @@ pub(super) fn names() -> Vec<String> {
             part => format!("{part}.{key}"),
         })
     });
-    let tables = ["providers", "models", "profiles", "hooks"];
+    let tables = ["providers", "models", "profiles", "hooks", "memory.providers"];
     named
         .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
         .collect()
@@ -324,6 +340,11 @@ impl Known for File {
                 let table = value.as_table();
                 found.extend(table.into_iter().flat_map(|table| unknown(table, &within, known)));
             }
+        }
+        let memory = table.get("memory").and_then(|memory| memory.get("providers"));
+        for provider in memory.and_then(Value::as_array).into_iter().flatten() {
+            let table = provider.as_table().into_iter();
+            found.extend(table.flat_map(|table| unknown(table, "memory.providers", KEYS)));
         }
         found
     }

@@ -19,6 +19,8 @@ mod odd;
 mod offered;
 mod past;
 mod postgres;
+mod providers;
+mod providers_gone_bad;
 mod redaction;
 mod remembering;
 mod remembering_hurt;
