@@ -125,6 +125,19 @@ impl From<mainstay_journal::Error> for Error {
     }
 }
 
+impl From<mainstay_memory::Error> for Error {
+    fn from(error: mainstay_memory::Error) -> Self {
+        match error {
+            mainstay_memory::Error::Store(error) => error.into(),
+            refused @ mainstay_memory::Error::Refused(_) => Self::usage(refused.to_string())
+                .hint("See what is remembered: `mainstay memory list`"),
+            damaged @ mainstay_memory::Error::Damaged { .. } => {
+                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
+            }
+        }
+    }
+}
+
 impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
