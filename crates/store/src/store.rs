@@ -167,8 +167,7 @@ impl Store {
         })
     }
 
-    /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep
-    /// such as checks. While it runs the write-ahead log grows: nothing that is done often uses it.
+    /// Like [`read`](Self::read), on a connection of its own and without a time limit, for upkeep.
     pub fn read_unlimited<T, E: From<Error>>(
         &self,
         closure: impl FnMut(&mut ReadTx<'_>) -> Result<T, E>,

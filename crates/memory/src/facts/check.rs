@@ -10,9 +10,9 @@ use super::bank::{self, Bank, Step};
 use super::fact::{self, Stored};
 use super::prepared::{both_ways, digest};
 use super::terms::{self, Kind};
-use crate::Result;
 use crate::entities;
 use crate::vector::{self, Compact};
+use crate::{Error, Result};
 
 /// Facts that are read at a time.
 const PAGE: usize = 1000;
@@ -26,7 +26,10 @@ pub fn check(tx: &mut ReadTx<'_>, depth: Depth) -> Result<Vec<String>> {
         })?;
     let mut problems = Vec::new();
     for (owner, name) in owners {
-        let found = check_owner(tx, owner, depth)?;
+        let found = match check_owner(tx, owner, depth) {
+            Err(damaged @ Error::Damaged { .. }) => vec![damaged.to_string()],
+            found => found?,
+        };
         problems.extend(found.into_iter().map(|found| format!("facts of {name}: {found}")));
     }
     Ok(problems)

@@ -1,10 +1,12 @@
 //! A fact and how it is read from its row.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, params};
 
+use super::prepared::fact_words;
 use crate::vector::Compact;
 use crate::{Error, Result};
 
@@ -64,6 +66,16 @@ pub(super) struct Stored {
     pub(super) vector: Compact,
 }
 
+/// What is looked at to judge a fact, as it stands in its row: most that are judged are not chosen.
+pub(super) struct Glance<'a> {
+    pub(super) number: i64,
+    pub(super) content: &'a str,
+    pub(super) trust: f64,
+    pub(super) changed_at: i64,
+    tags: &'a str,
+    vector: &'a [u8],
+}
+
 /// How many facts one statement reads by their numbers.
 const AT_ONCE: usize = 16;
 
@@ -72,22 +84,82 @@ const COLUMNS: &str = "number, category, content, tags, entities, source, key, t
 
 /// The facts with these numbers, those that there are, in no order.
 pub(super) fn stored(tx: &mut ReadTx<'_>, owner: OwnerId, numbers: &[i64]) -> Result<Vec<Stored>> {
+    let mut found = Vec::with_capacity(numbers.len());
+    each(tx, owner, COLUMNS, numbers, |row| {
+        found.push(read(row)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Looks at the facts with these numbers, those that there are, in no order.
+pub(super) fn glance(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    numbers: &[i64],
+    mut look: impl FnMut(&Glance<'_>) -> Result<()>,
+) -> Result<()> {
+    let columns = "number, content, tags, trust, changed_at, vector";
+    each(tx, owner, columns, numbers, |row| {
+        let (ValueRef::Text(content), ValueRef::Text(tags), ValueRef::Blob(vector)) =
+            (row.value(1)?, row.value(2)?, row.value(5)?)
+        else {
+            return Err(damaged(row.get(0)?, "its columns have other types"));
+        };
+        let trust: i64 = row.get(3)?;
+        look(&Glance {
+            number: row.get(0)?,
+            content,
+            trust: trust as f64 / 100.0,
+            changed_at: row.get(4)?,
+            tags,
+            vector,
+        })
+    })
+}
+
+impl Glance<'_> {
+    /// The words of the text and of the tags.
+    pub(super) fn words(&self) -> Result<Vec<String>> {
+        let tags = if self.tags == "[]" { Vec::new() } else { list(self.number, self.tags)? };
+        Ok(fact_words(self.content, &tags))
+    }
+
+    pub(super) fn similarity(&self, vector: &Compact) -> Result<f64> {
+        let similarity = vector.similarity_to(self.vector);
+        similarity.ok_or_else(|| damaged(self.number, OTHER_LENGTH))
+    }
+}
+
+/// Hands over the rows of these numbers, a few a statement.
+fn each(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    columns: &str,
+    numbers: &[i64],
+    mut with: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
     let places: Vec<String> = (2..AT_ONCE + 2).map(|place| format!("?{place}")).collect();
     let sql = format!(
-        "SELECT {COLUMNS} FROM facts WHERE owner = ?1 AND number IN ({})",
+        "SELECT {columns} FROM facts WHERE owner = ?1 AND number IN ({})",
         places.join(", ")
     );
-    let mut found = Vec::with_capacity(numbers.len());
     for some in numbers.chunks(AT_ONCE) {
         // A last number that stands more than once is found once.
         let last = &some[some.len() - 1];
         let mut values: Vec<&dyn ToValue> = vec![&owner];
         values.extend((0..AT_ONCE).map(|index| some.get(index).unwrap_or(last) as &dyn ToValue));
-        for read in tx.query(&sql, &values, |row| Ok(read(row)))? {
-            found.push(read?);
-        }
+        let mut failed = None;
+        tx.for_each(&sql, &values, |row| match with(row) {
+            Ok(()) => Ok(ControlFlow::Continue(())),
+            Err(error) => {
+                failed = Some(error);
+                Ok(ControlFlow::Break(()))
+            }
+        })?;
+        failed.map_or(Ok(()), Err)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// One fact.
@@ -126,11 +198,7 @@ pub(super) fn oldest(
 
 fn read(row: &Row<'_>) -> Result<Stored> {
     let id: FactId = row.get(0)?;
-    let damaged = |detail: String| Error::Damaged { what: format!("fact {id}"), detail };
-    let list = |index: usize| -> Result<Vec<String>> {
-        let text: String = row.get(index)?;
-        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
-    };
+    let names = |index: usize| -> Result<Vec<String>> { list(id.0, &row.get::<String>(index)?) };
     let vector = match row.value(12)? {
         ValueRef::Blob(bytes) => Compact::from_bytes(bytes),
         _ => None,
@@ -140,8 +208,8 @@ fn read(row: &Row<'_>) -> Result<Stored> {
         id,
         category: row.get(1)?,
         content: row.get(2)?,
-        tags: list(3)?,
-        entities: list(4)?,
+        tags: names(3)?,
+        entities: names(4)?,
         source: row.get(5)?,
         key: row.get(6)?,
         trust: trust as f64 / 100.0,
@@ -150,8 +218,18 @@ fn read(row: &Row<'_>) -> Result<Stored> {
         created_at: row.get(10)?,
         changed_at: row.get(11)?,
     };
-    let vector = vector.ok_or_else(|| damaged("its vector has another length".to_owned()))?;
+    let vector = vector.ok_or_else(|| damaged(id.0, OTHER_LENGTH))?;
     Ok(Stored { fact, vector })
+}
+
+const OTHER_LENGTH: &str = "its vector has another length";
+
+fn list(number: i64, text: &str) -> Result<Vec<String>> {
+    serde_json::from_str(text).map_err(|error| damaged(number, &error.to_string()))
+}
+
+fn damaged(number: i64, detail: &str) -> Error {
+    Error::Damaged { what: format!("fact {number}"), detail: detail.to_owned() }
 }
 
 impl FactId {

@@ -5,12 +5,12 @@
 //! two stored vectors answers a question. Facts without the name are unrelated to it, within noise;
 //! they are left out by the terms, which say exactly which facts have it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mainstay_store::{OwnerId, ReadTx};
 
 use super::bank;
-use super::fact::{self, Fact};
+use super::fact::{self, Fact, Glance};
 use super::listing::{self, common};
 use super::names;
 use super::terms::{self, Kind};
@@ -159,8 +159,12 @@ impl Asked {
     }
 
     /// How strongly a fact holds the entity, under the name and in the role where it does most.
-    fn similarity(&self, fact: &Compact) -> f64 {
-        self.keys.iter().map(|key| key.similarity(fact)).fold(-1.0, f64::max)
+    fn similarity(&self, glance: &Glance<'_>) -> Result<f64> {
+        let mut most = -1.0_f64;
+        for key in &self.keys {
+            most = most.max(glance.similarity(key)?);
+        }
+        Ok(most)
     }
 }
 
@@ -175,19 +179,27 @@ fn answers(
     let all = lists.reduce(|one, other| common(&one, &other)).unwrap_or_default();
     let mut numbers = allowed.map_or(all.clone(), |allowed| common(&all, &allowed));
     numbers.drain(..numbers.len().saturating_sub(COMPARED));
-    let mut answers = Vec::new();
-    for stored in fact::stored(tx, owner, &numbers)? {
-        if stored.fact.trust < within.min_trust {
-            continue;
+    let mut judged = Vec::new();
+    fact::glance(tx, owner, &numbers, |glance| {
+        if glance.trust < within.min_trust {
+            return Ok(());
         }
-        let similar = asked.iter().map(|asked| asked.similarity(&stored.vector));
-        let similarity = similar.fold(1.0, f64::min);
-        let score = (similarity + 1.0) / 2.0 * stored.fact.trust;
-        answers.push(Answer { fact: stored.fact, score, similarity });
+        let mut least = 1.0_f64;
+        for asked in asked {
+            least = least.min(asked.similarity(glance)?);
+        }
+        judged.push((f64::midpoint(least, 1.0) * glance.trust, glance.number, least));
+        Ok(())
+    })?;
+    judged.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| other.1.cmp(&one.1)));
+    judged.truncate(within.limit);
+    let chosen: Vec<i64> = judged.iter().map(|(_, number, _)| *number).collect();
+    let mut facts: BTreeMap<i64, Fact> = BTreeMap::new();
+    for stored in fact::stored(tx, owner, &chosen)? {
+        facts.insert(stored.fact.id.number(), stored.fact);
     }
-    answers.sort_by(|one, other| {
-        other.score.total_cmp(&one.score).then_with(|| other.fact.id.cmp(&one.fact.id))
+    let answers = judged.into_iter().filter_map(|(score, number, similarity)| {
+        Some(Answer { fact: facts.remove(&number)?, score, similarity })
     });
-    answers.truncate(within.limit);
-    Ok(answers)
+    Ok(answers.collect())
 }

@@ -10,10 +10,9 @@ use std::time::Duration;
 use mainstay_store::{OwnerId, ReadTx};
 
 use super::bank::{self, Size};
-use super::fact::{self, Fact, Stored};
+use super::fact::{self, Fact, Glance};
 use super::listing;
 use super::names;
-use super::prepared::fact_words;
 use super::terms::{self, Kind};
 use crate::vector::{self, Compact};
 use crate::{Result, words};
@@ -71,8 +70,8 @@ pub struct Parts {
 /// Words of a longer text that are looked up.
 const WORDS: usize = 64;
 /// Candidates that are read for each fact that is wanted, within bounds.
-const READ_FOR_EACH: usize = 40;
-const FEWEST_READ: usize = 200;
+const READ_FOR_EACH: usize = 20;
+const FEWEST_READ: usize = 100;
 const MOST_READ: usize = 1000;
 
 /// How fast further occurrences of a word count less, and how much a fact's length matters.
@@ -83,29 +82,43 @@ const LENGTH: f64 = 0.75;
 pub fn search(tx: &mut ReadTx<'_>, owner: OwnerId, query: &Query) -> Result<Vec<Found>> {
     let asked = Asked::read(tx, owner, &query.text)?;
     let candidates = asked.candidates(tx, owner, query)?;
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
     let vector = Compact::of(&vector::fact(&query.text, asked.names.iter().map(String::as_str)));
-    let mut found = Vec::new();
-    for stored in fact::stored(tx, owner, &candidates)? {
-        if stored.fact.trust >= query.min_trust {
-            let similarity = vector.similarity(&stored.vector);
-            found.push(asked.judged(query, stored, similarity));
+    let mut judged: Vec<Judged> = Vec::new();
+    fact::glance(tx, owner, &candidates, |glance| {
+        if glance.trust >= query.min_trust {
+            judged.push(asked.judged(query, glance, glance.similarity(&vector)?)?);
         }
+        Ok(())
+    })?;
+    let best = judged.iter().map(|judged| judged.parts.words).fold(0.0, f64::max);
+    for judged in &mut judged {
+        judged.parts.words = if best > 0.0 { judged.parts.words / best } else { 0.0 };
+        judged.score = judged.parts.score() * judged.trust;
     }
-    let best = found.iter().map(|found| found.parts.words).fold(0.0, f64::max);
-    for found in &mut found {
-        found.parts.words = if best > 0.0 { found.parts.words / best } else { 0.0 };
-        found.score = found.parts.score() * found.fact.trust;
+    judged.sort_by(|one, other| {
+        other.score.total_cmp(&one.score).then_with(|| other.number.cmp(&one.number))
+    });
+    judged.truncate(query.limit);
+    let numbers: Vec<i64> = judged.iter().map(|judged| judged.number).collect();
+    let mut facts: BTreeMap<i64, Fact> = BTreeMap::new();
+    for stored in fact::stored(tx, owner, &numbers)? {
+        facts.insert(stored.fact.id.number(), stored.fact);
     }
-    best_first(&mut found, query.limit);
-    Ok(found)
+    let found = judged.into_iter().filter_map(|Judged { number, score, parts, .. }| {
+        Some(Found { fact: facts.remove(&number)?, score, parts })
+    });
+    Ok(found.collect())
 }
 
-/// Keeps the best, best first.
-pub(super) fn best_first(found: &mut Vec<Found>, limit: usize) {
-    found.sort_by(|one, other| {
-        other.score.total_cmp(&one.score).then_with(|| other.fact.id.cmp(&one.fact.id))
-    });
-    found.truncate(limit);
+/// A candidate with its score.
+struct Judged {
+    number: i64,
+    trust: f64,
+    score: f64,
+    parts: Parts,
 }
 
 impl Parts {
@@ -188,8 +201,8 @@ impl Asked {
     }
 
     /// Everything about a candidate but its place among the others.
-    fn judged(&self, query: &Query, stored: Stored, similarity: f64) -> Found {
-        let of_fact = fact_words(&stored.fact.content, &stored.fact.tags);
+    fn judged(&self, query: &Query, glance: &Glance<'_>, similarity: f64) -> Result<Judged> {
+        let of_fact = glance.words()?;
         let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
         for word in &of_fact {
             *counts.entry(word).or_default() += 1.0;
@@ -205,9 +218,9 @@ impl Asked {
         }
         let all = counts.len() + self.words.len() - common;
         let overlap = if all == 0 { 0.0 } else { common as f64 / all as f64 };
-        let freshness = freshness(query, stored.fact.changed_at);
+        let freshness = freshness(query, glance.changed_at);
         let parts = Parts { words: fit, overlap, similarity, freshness };
-        Found { fact: stored.fact, score: 0.0, parts }
+        Ok(Judged { number: glance.number, trust: glance.trust, score: 0.0, parts })
     }
 }
 

@@ -47,6 +47,12 @@ impl Compact {
     pub fn similarity(&self, other: &Self) -> f64 {
         f64::from(wide::similarity(&self.0, &other.0))
     }
+
+    /// The same with the stored bytes of a vector, if they are one.
+    pub fn similarity_to(&self, bytes: &[u8]) -> Option<f64> {
+        let other: &[u8; DIMENSION] = bytes.try_into().ok()?;
+        Some(f64::from(wide::similarity(&self.0, other)))
+    }
 }
 
 impl std::fmt::Debug for Compact {

@@ -1,7 +1,7 @@
 //! Facts as lines of JSON.
 
 use mainstay_memory::Error;
-use mainstay_memory::facts::{self, Added, FactId, Line, NewFact};
+use mainstay_memory::facts::{self, Added, FactId, Line, NewFact, Query};
 use mainstay_store::Location;
 
 use crate::memory::{Memory, on_both};
@@ -79,4 +79,21 @@ fn a_line_that_is_no_fact_is_refused_with_a_sentence() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// What leads to facts are rows like any other, so a copy on the other engine answers the same.
+#[test]
+fn a_copy_of_the_store_on_the_other_engine_answers_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = Memory::open(&Location::file(directory.path().join("store.db")));
+    for text in ["Ada Lovelace likes tea", "Robert Smith aka Bob likes tea", "tea is green"] {
+        memory.add(text);
+    }
+    let server: Location = mainstay_testkit::postgres::fresh().parse().unwrap();
+    memory.store.copy_to(&server, &mut |_| {}).unwrap();
+    let copy = Memory::open(&server);
+    let query = Query::new("does bob like tea?", 0);
+    assert_eq!(copy.search(&query), memory.search(&query));
+    assert_eq!(copy.search(&query).len(), 3);
+    assert_eq!(copy.problems(), [""; 0]);
 }

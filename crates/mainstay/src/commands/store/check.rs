@@ -21,7 +21,10 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
     let progress = Progress::begin("checking", None);
 
     let store = open_existing(&settings.store)?;
-    let problems = store.check(Depth::Full)?;
+    let mut problems = store.check(Depth::Full)?;
+    if problems.is_empty() {
+        problems = store.read_unlimited(|tx| mainstay_memory::facts::check(tx, Depth::Full))?;
+    }
     drop(progress);
 
     let sound = problems.is_empty();
