@@ -1,4 +1,5 @@
 //! Notes in a store, on either engine.
+#![allow(clippy::unwrap_used, reason = "a panic is a test's error")]
 
 use mainstay_memory::notes::{self, Change, Note, Refused, Scope};
 use mainstay_memory::{MEMORY, done};

@@ -149,7 +149,7 @@ mod tests {
         let all: Vec<_> =
             all.into_iter().map(|how| Arc::new(Odd { how, asked: AtomicU32::new(0) })).collect();
         let providers =
-            Providers::new(all.iter().map(|one| -> Arc<dyn Provider> { one.clone() }).collect());
+            Providers::new(all.iter().map(|one| Arc::clone(one) as Arc<dyn Provider>).collect());
         let place = Place { session: "s", workspace: std::path::Path::new("/") };
         let query = Query { text: "x", limit: 5, place };
         let begun = Instant::now();

@@ -129,7 +129,7 @@ pub(super) fn arguments(arguments: &Value) -> Result<Asked, Outcome> {
         Verb::Note => {
             let about = given.about.ok_or_else(|| missing("Say `about`: user or workspace."))?;
             let changes = given.changes.unwrap_or_default();
-            if changes.is_empty() || changes.iter().any(NoteChange::is_none) {
+            if changes.iter().any(NoteChange::is_none) {
                 return Err(missing(
                     "Say what to change: `changes`, each with `old`, `new` or both.",
                 ));

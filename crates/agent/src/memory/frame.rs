@@ -38,7 +38,7 @@ pub(crate) fn remembered(texts: &[(String, String)], nonce: &str, room: u64) -> 
         });
         for line in lines {
             if line.len() > room {
-                text.push_str("(There is more; `memory` finds it.)\n");
+                text.push_str("(There is more; `memory` shows it: `note` without changes.)\n");
                 room = 0;
                 break;
             }
@@ -178,6 +178,15 @@ mod tests {
         let names: Vec<&str> = brought(&text).map(|(name, _)| name).collect();
         assert_eq!(names, ["facts:12", "mynotes:ab"]);
         assert_eq!(from_outside(&text).collect::<Vec<_>>(), ["mynotes"]);
+    }
+
+    #[test]
+    fn a_prompt_with_little_room_has_the_first_lines_and_says_that_there_is_more() {
+        let texts = [("notes".to_owned(), "- one\n# two\n- three\n".to_owned())];
+        let whole = remembered(&texts, "k7", u64::MAX);
+        assert!(whole.ends_with("<data k7>\n- one\n # two\n- three\n</data k7>\n"), "{whole}");
+        let cut = remembered(&texts, "k7", 12);
+        assert!(cut.ends_with("- one\n # two\n(There is more; `memory` shows it: `note` without changes.)\n</data k7>\n"), "{cut}");
     }
 
     #[test]

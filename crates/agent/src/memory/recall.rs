@@ -14,12 +14,20 @@ use crate::{Error, Event, Observer, Recalled, Result, prompt};
 
 /// The longest part of an input that memories are looked for by.
 const LONGEST: usize = 4_000;
+/// For so many memories that were told already others are looked for.
+const MOST_TOLD: usize = 50;
 /// The tool whose results bring memories too.
 pub(crate) const TOOL: &str = "memory";
 
-/// The memories that a session was told of, by name. It follows from the journal.
+/// What a session was told of memories.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told(HashSet<String>);
+pub(crate) struct Told {
+    /// Those that it was told of, by name. It follows from the journal.
+    names: HashSet<String>,
+    /// Whether the prompt has what belongs there: an input that could not be written down is sent
+    /// again.
+    with_prompt: bool,
+}
 
 impl Told {
     /// Takes note of what an entry brought.
@@ -34,11 +42,11 @@ impl Told {
     }
 
     fn take(&mut self, text: &str) {
-        self.0.extend(frame::brought(text).map(|(name, _)| name.to_owned()));
+        self.names.extend(frame::brought(text).map(|(name, _)| name.to_owned()));
     }
 
     fn knows(&self, name: &str) -> bool {
-        self.0.contains(name)
+        self.names.contains(name)
     }
 }
 
@@ -58,10 +66,10 @@ impl Work {
         let (session, workplace) = (self.id.to_string(), self.workplace.clone());
         let place = Place { session: &session, workspace: &workplace.workspace };
         // A child has the prompt of the session that began it.
-        let begins = self.is_new && !self.is_child();
+        let begins = self.is_new && !self.is_child() && !self.told.with_prompt;
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
-        let limit = settings.limit * 2;
+        let limit = settings.limit + self.told.names.len().min(MOST_TOLD);
         let answers = parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
@@ -102,6 +110,7 @@ impl Work {
             id: frame::name(provider, &memory.id),
             text: frame::on_one_line(&memory.text, 200),
         });
+        self.told.with_prompt |= begins;
         let recollected = Recollected { memories: memories.collect(), notices };
         if !prompts.is_empty() {
             let window = parts.settings.chain.first().and_then(|candidate| candidate.window);

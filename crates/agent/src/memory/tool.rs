@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_memory::facts::{self, Added, FactId, NewFact, Within};
-use mainstay_memory::notes::{self, Change};
+use mainstay_memory::notes::{self, Change, Note};
 use mainstay_memory::{Error, done};
 use mainstay_message::ToolSpec;
 use mainstay_store::{WriteTx, wall_millis};
@@ -82,6 +82,9 @@ impl MemoryTool {
             Asked::Note { about, changes } => {
                 let source = source(call);
                 let workspace = call.workplace.workspace.display().to_string();
+                if changes.is_empty() {
+                    return show_notes(&parts, about, &workspace);
+                }
                 let changes: Vec<Change> = changes.into_iter().map(NoteChange::change).collect();
                 change(&parts, call, |tx| note(tx, &parts, about, &workspace, &changes, &source))
                     .map(Outcome::said)
@@ -101,6 +104,7 @@ impl MemoryTool {
             Asked::Feedback { id, helpful: true } => format!("that it helped to know {}", of(id)),
             Asked::Feedback { id, helpful: false } => format!("that it misled to know {}", of(id)),
             Asked::Forget { id } => format!("no longer {}", of(id)),
+            Asked::Note { changes, .. } if changes.is_empty() => return None,
             Asked::Note { about, changes } => {
                 let changes: Vec<String> = changes.iter().map(NoteChange::spoken).collect();
                 format!("about {}: {}", about.spoken(), changes.join("; "))
@@ -122,9 +126,9 @@ impl Tool for MemoryTool {
             name: TOOL.to_owned(),
             description: "Remembers across sessions. Facts: `add` what will matter later, `search`, \
                           `query` by entities, `feedback` when one proved right or wrong, `forget`. \
-                          `note` changes the short notes in every session's prompt: `new` alone adds \
+                          `note` changes the notes in every session's prompt: `new` alone adds \
                           one, `old` (a unique part of one) and `new` replaces, `old` alone removes; \
-                          all changes or none."
+                          all changes or none; without `changes` it shows them."
                 .to_owned(),
             parameters: super::arguments::schema(),
         }
@@ -200,24 +204,40 @@ fn note(
     changes: &[Change],
     source: &str,
 ) -> Done {
-    let settings = &parts.settings.memory;
-    let (scope, limit) = match about {
-        About::User => (notes::Scope::User, settings.user_limit),
-        About::Workspace => (notes::Scope::Workspace(workspace), settings.workspace_limit),
-    };
+    let (scope, limit) = scope(parts, about, workspace);
     let notes = notes::change(tx, parts.owner, scope, changes, source, limit)?
         .map_err(|refused| Error::Refused(refused.to_string()))?;
+    let said = listed(about, &notes, limit);
+    Ok(format!("{said}\nSessions that begin from now on are told them."))
+}
+
+/// Shows notes, which changes nothing.
+fn show_notes(parts: &Arc<Parts>, about: About, workspace: &str) -> Result<Outcome, Outcome> {
+    let (scope, limit) = scope(parts, about, workspace);
+    let notes = blocking(|| parts.store.read(|tx| notes::read(tx, parts.owner, scope)));
+    let notes = notes.map_err(|error| unchanged(&error.into()))?;
+    Ok(Outcome::said(listed(about, &notes, limit)))
+}
+
+fn scope<'a>(parts: &Parts, about: About, workspace: &'a str) -> (notes::Scope<'a>, usize) {
+    let settings = &parts.settings.memory;
+    match about {
+        About::User => (notes::Scope::User, settings.user_limit),
+        About::Workspace => (notes::Scope::Workspace(workspace), settings.workspace_limit),
+    }
+}
+
+fn listed(about: About, notes: &[Note], limit: usize) -> String {
     let size = notes::size(notes.iter().map(|note| note.text.as_str()));
-    let mut said =
-        format!("The notes about {} ({size} of {limit} characters) are:", about.spoken());
-    for note in &notes {
-        said.push_str(&format!("\n- {}", note.text));
+    let about = about.spoken();
+    let mut said = format!("The notes about {about} ({size} of {limit} characters) are:");
+    for note in notes {
+        said.push_str(&format!("\n- {}", frame::harmless(&note.text)));
     }
     if notes.is_empty() {
         said.push_str(" none.");
     }
-    said.push_str("\nSessions that begin from now on are told them.");
-    Ok(said)
+    said
 }
 
 async fn search(

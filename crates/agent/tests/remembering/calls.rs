@@ -95,6 +95,7 @@ fn notes_are_changed_as_a_whole_and_refusals_say_what_to_do() {
         note("user", json!([{ "new": "x".repeat(2_000) }])),
         note("user", json!([{}])),
         json!({ "action": "note", "changes": [{ "new": "x" }] }),
+        json!({ "action": "note", "about": "workspace" }),
     ];
     on_both(
         || calling(&calls),
@@ -112,6 +113,7 @@ fn notes_are_changed_as_a_whole_and_refusals_say_what_to_do() {
             );
             assert!(said[6].contains("each with `old`, `new` or both"), "{}", said[6]);
             assert!(said[7].contains("user or workspace"), "{}", said[7]);
+            assert!(said[8].ends_with("are:\n- builds with make"), "{}", said[8]);
             assert_eq!(place.notes(Scope::User), ["drinks tea"]);
             let here = place.workspace().display().to_string();
             assert_eq!(place.notes(Scope::Workspace(&here)), ["builds with make"]);

@@ -4,6 +4,7 @@ use mainstay_testkit::model::{Asked, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::waiting;
+use crate::terminal::Terminal;
 use crate::world::World;
 
 fn hello() -> World {
@@ -184,4 +185,28 @@ fn a_command_of_the_agent_changes_nothing_that_is_remembered() {
     let said = world.model.asked().pop().unwrap().results().pop().unwrap().1;
     assert_eq!(said.matches("is for people").count(), 2, "{said}");
     assert_eq!(data(&world, &["list"])["count"], 1);
+}
+
+#[test]
+fn the_chat_says_what_is_remembered_and_what_came_into_it() {
+    let world = hello();
+    world.run(&["memory", "add", "The tests of the parser run with make."]).ended_with(0);
+    world.run(&["memory", "notes", "--add", "likes tabs"]).ended_with(0);
+    let mut terminal = Terminal::start(&world, (40, 100), &["chat"]);
+    terminal.sees("local/qwen");
+    terminal.send("how do I run the tests of the parser?");
+    terminal.sees("hello");
+    terminal.rests();
+    let screen = terminal.screen();
+    let (asked, came) = (screen.find("› how do I"), screen.find("recalled 1 memory: facts:1"));
+    assert!(asked.is_some() && asked < came, "{screen}");
+    terminal.send("/memory");
+    terminal.sees("What of it came into this session");
+    let screen = terminal.screen();
+    for words in ["About you", "- likes tabs", "1 The tests of the parser", "facts:1 (just now"] {
+        assert!(screen.contains(words), "{words}:\n{screen}");
+    }
+    terminal.keys("\x04");
+    let (status, screen) = terminal.ended();
+    assert_eq!(status.code(), Some(0), "{screen}");
 }
