@@ -23,7 +23,9 @@ use crate::remembered::Rules;
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
-use crate::{Error, Event, Observer, Result, Steering, budget, hooks, processes, redaction};
+use crate::{
+    Error, Event, Observer, Result, Steering, budget, context, hooks, processes, redaction,
+};
 
 /// A session that this process works on. When it is dropped, others may.
 pub struct Work {
@@ -148,6 +150,7 @@ impl Work {
         for entry in &entries {
             work.take_in_at(&entry.body, entry.at);
         }
+        work.follow_compactions(&entries);
         if let Some(last) = &last {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
         }
@@ -420,6 +423,24 @@ impl Work {
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Makes the view and its size anew where compactions change it. `entries` are all of the session.
+    fn follow_compactions(&mut self, entries: &[Entry]) {
+        let changes =
+            |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
+        if entries.iter().any(changes) {
+            self.look_anew(entries);
+        }
+    }
+
+    /// Makes the view and its size anew from all entries of the session, after one that changed what
+    /// was before it.
+    pub(crate) fn look_anew(&mut self, entries: &[Entry]) {
+        self.transcript = Transcript::of(entries);
+        self.memo = Memo::default();
+        let conversation = context::bytes(self.transcript.settled());
+        self.sizes.measure(&self.prompt, &self.specs, conversation);
     }
 
     /// Tells the model of a tool from the next request on.
