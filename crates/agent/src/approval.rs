@@ -289,6 +289,11 @@ pub(crate) fn below(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Reque
     Ok(waiting)
 }
 
+/// The requests of a session, the oldest first.
+pub fn of_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Approval>> {
+    select(tx, "a.session = ?1", params![session])
+}
+
 /// The last request for a call.
 pub(crate) fn of_call(
     tx: &mut ReadTx<'_>,

@@ -93,7 +93,8 @@ impl Sizes {
             Body::User { content: parts } => content(parts),
             Body::Result { result, .. } => content(&result.content) + 40,
             Body::Notice { text } => text.len(),
-            Body::End { .. } => 0,
+            // After these the view is measured anew.
+            Body::End { .. } | Body::Compaction(_) | Body::Restored { .. } => 0,
             Body::Assistant { parts, .. } => parts
                 .iter()
                 .map(|part| match part {
@@ -103,6 +104,12 @@ impl Sizes {
                 })
                 .sum(),
         };
+    }
+
+    /// Takes in that the conversation is another one now, with these bytes.
+    pub(crate) fn measure(&mut self, prompt: &str, specs: &[ToolSpec], conversation: usize) {
+        self.bytes = prompt.len() + conversation;
+        self.add_tools(specs);
     }
 
     /// Learns from what a provider counted.

@@ -430,6 +430,10 @@ impl Drive<'_> {
         }
         let mut asked: Vec<Call> = Vec::new();
         for entry in std::mem::take(&mut self.work.recent) {
+            // These change what is shown, not what was said and done.
+            if matches!(entry.body, Body::Compaction(_) | Body::Restored { .. }) {
+                continue;
+            }
             self.unended = match &entry.body {
                 Body::Assistant { parts, .. }
                     if !parts.iter().any(|part| matches!(part, AssistantPart::Call(_))) =>

@@ -2,7 +2,7 @@
 
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, Counted};
-use mainstay_journal::{SessionId, entry, session, transcript};
+use mainstay_journal::{RECORD, SessionId, entry, session, transcript};
 use mainstay_message::{AssistantPart, Content, Message, ToolSpec};
 use mainstay_tools::Fact;
 use serde::Serialize;
@@ -88,6 +88,11 @@ fn loaded(entries: &[Entry]) -> Vec<String> {
     tools
 }
 
+/// The bytes of a conversation; a picture counts as some.
+pub(crate) fn bytes(messages: &[Message]) -> usize {
+    Kinds::of(messages).all()
+}
+
 fn measured(
     prompt: &str,
     specs: &[ToolSpec],
@@ -130,6 +135,7 @@ fn measured(
 struct Kinds {
     user: usize,
     notices: usize,
+    record: usize,
     pictures: usize,
     said: usize,
     thought: usize,
@@ -145,6 +151,9 @@ impl Kinds {
                 Message::User(content) => {
                     for part in content {
                         match part {
+                            Content::Text(text) if text.starts_with(RECORD) => {
+                                kinds.record += text.len();
+                            }
                             Content::Text(text) if text.starts_with("[Mainstay: ") => {
                                 kinds.notices += text.len();
                             }
@@ -184,6 +193,7 @@ impl Kinds {
 
     fn named(self) -> Vec<(String, usize)> {
         let named = [
+            ("record of what was compacted", self.record),
             ("your messages", self.user),
             ("answers", self.said),
             ("thoughts", self.thought),

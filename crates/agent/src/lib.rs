@@ -23,6 +23,7 @@ mod event;
 pub mod guard;
 mod hooks;
 mod known;
+pub mod ledger;
 pub mod memory;
 pub mod offer;
 mod pending;

@@ -45,7 +45,15 @@ pub(crate) fn body(redactor: &Redactor, body: &mut Body) {
         Body::Result { result, .. } => {
             result.content.iter_mut().for_each(|part| content(redactor, part));
         }
-        Body::End { reason: None, .. } => {}
+        Body::Compaction(made) => {
+            for text in [&mut made.summary, &mut made.focus].into_iter().flatten() {
+                redactor.string(text);
+            }
+            for text in made.ledger.texts() {
+                redactor.string(text);
+            }
+        }
+        Body::End { reason: None, .. } | Body::Restored { .. } => {}
     }
 }
 

@@ -24,7 +24,7 @@ use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
 use crate::{
-    Error, Event, Observer, Result, Steering, budget, hooks, memory, processes, redaction,
+    Error, Event, Observer, Result, Steering, budget, context, hooks, memory, processes, redaction,
 };
 
 /// A session that this process works on. When it is dropped, others may.
@@ -153,6 +153,7 @@ impl Work {
         for entry in &entries {
             work.take_in_at(&entry.body, entry.at);
         }
+        work.follow_compactions(&entries);
         if let Some(last) = &last {
             work.recent = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
         }
@@ -444,6 +445,24 @@ impl Work {
         let fact = Fact::Outside { origin: origin.to_owned() };
         self.workplace.outside.note(&fact);
         self.origins.note(&fact);
+    }
+
+    /// Makes the view and its size anew where compactions change it. `entries` are all of the session.
+    fn follow_compactions(&mut self, entries: &[Entry]) {
+        let changes =
+            |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
+        if entries.iter().any(changes) {
+            self.look_anew(entries);
+        }
+    }
+
+    /// Makes the view and its size anew from all entries of the session, after one that changed what
+    /// was before it.
+    pub(crate) fn look_anew(&mut self, entries: &[Entry]) {
+        self.transcript = Transcript::of(entries);
+        self.memo = Memo::default();
+        let conversation = context::bytes(self.transcript.settled());
+        self.sizes.measure(&self.prompt, &self.specs, conversation);
     }
 
     /// Tells the model of a tool from the next request on.

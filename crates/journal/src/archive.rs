@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::entry::Body;
 use crate::storable::storable;
 use crate::turn::{Outcome, State};
-use crate::{Error, Result, SessionId, TurnId, pictures, session};
+use crate::{Error, Result, SessionId, TurnId, compaction, pictures, session};
 
-/// The version of the format.
-const VERSION: u32 = 1;
+/// The version of the format: 2 where there are compactions, which the first did not know.
+const VERSION: u32 = 2;
 
 /// A line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub fn export(tx: &mut ReadTx<'_>, id: SessionId) -> Result<String> {
     let prompt = session::prompt(tx, &row)?;
     let mut lines = Lines::default();
     lines.push(&Line::MainstaySession(Head {
-        version: VERSION,
+        version: if compaction::last(tx, id)? > 0 { VERSION } else { 1 },
         id: id.to_string(),
         title: row.title,
         workspace: row.workspace,
@@ -208,6 +208,7 @@ impl Archive {
             return Err("turns or entries are missing".to_owned());
         }
         let mut at = 1;
+        let mut compactions = 0;
         for EntryLine { seq, turn, body, .. } in &self.entries {
             if *turn < at || usize::try_from(*turn).is_ok_and(|turn| turn > self.turns.len()) {
                 return Err(format!("entry {seq} belongs to no turn"));
@@ -215,6 +216,12 @@ impl Archive {
             at = *turn;
             let body: Body = serde_json::from_value(body.clone())
                 .map_err(|error| format!("entry {seq} cannot be understood: {error}"))?;
+            if let Body::Compaction(made) = &body {
+                compactions += 1;
+                if made.number != compactions {
+                    return Err(format!("entry {seq} should be compaction {compactions}"));
+                }
+            }
             if let Some(hash) =
                 pictures::blobs(&body).find(|hash| !self.blobs.contains_key(hash.as_str()))
             {
@@ -283,9 +290,15 @@ impl Archive {
         }
         for EntryLine { seq, turn, at, body } in entries {
             let turn = usize::try_from(*turn).ok().and_then(|turn| ids.get(turn - 1));
-            let kind = serde_json::from_value::<Body>(body.clone())
-                .map_err(|error| damaged(&format!("entry {seq}"), &error))?
-                .kind();
+            let parsed = serde_json::from_value::<Body>(body.clone())
+                .map_err(|error| damaged(&format!("entry {seq}"), &error))?;
+            let kind = parsed.kind();
+            if let Body::Compaction(made) = &parsed {
+                tx.execute(
+                    "INSERT INTO compactions (session, number, seq) VALUES (?1, ?2, ?3)",
+                    params![id, made.number, seq],
+                )?;
+            }
             tx.execute(
                 "INSERT INTO entries (session, seq, turn, kind, body, at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

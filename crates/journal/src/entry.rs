@@ -7,6 +7,7 @@ use mainstay_store::{ReadTx, WriteTx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compaction::Compaction;
 use crate::turn::Outcome;
 use crate::{Error, Result, SessionId, TurnId, pictures};
 
@@ -66,6 +67,13 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// From here on the view shows less of what was before.
+    Compaction(Box<Compaction>),
+    /// The compaction with this number and those after it are taken back.
+    Restored {
+        /// The number.
+        number: i64,
+    },
 }
 
 impl Body {
@@ -77,6 +85,8 @@ impl Body {
             Body::Result { .. } => "result",
             Body::Notice { .. } => "notice",
             Body::End { .. } => "end",
+            Body::Compaction(_) => "compaction",
+            Body::Restored { .. } => "restored",
         }
     }
 }

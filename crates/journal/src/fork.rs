@@ -56,6 +56,11 @@ pub fn fork(
             unfinished = Some(new);
         }
     }
+    tx.execute(
+        "INSERT INTO compactions (session, number, seq)
+         SELECT ?1, number, seq FROM compactions WHERE session = ?2 AND seq <= ?3",
+        params![id, parent, position],
+    )?;
     if let Some(turn) = unfinished {
         let body = Body::End { outcome: Outcome::Interrupted, reason: None };
         entry::append(tx, id, turn, &body)?;

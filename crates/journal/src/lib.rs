@@ -4,14 +4,21 @@
 //! output is well-formed for every prefix of every journal. Functions here take a transaction, so
 //! that whatever must happen together is one commit of the caller.
 //!
+//! A compaction is an entry too: it changes what [`transcript`] shows and deletes nothing. See
+//! [`compaction`].
+//!
 //! This crate owns those tables. It must not know providers' wire formats, nor tools.
 
 pub mod archive;
 pub mod call;
+mod check;
+pub mod compaction;
+mod cut;
 pub mod entry;
 mod error;
 mod fork;
 mod ids;
+pub mod ledger;
 pub mod model_call;
 mod pictures;
 pub mod process;
@@ -22,9 +29,11 @@ mod storable;
 pub mod turn;
 mod view;
 
+pub use check::check;
+pub use cut::{Cut, cut, keeps};
 pub use error::{Error, Result};
 pub use fork::{fork, last_input};
 pub use ids::{CallId, SessionId, TurnId};
 pub use removal::remove;
 pub use schema::JOURNAL;
-pub use view::{Transcript, transcript};
+pub use view::{RECORD, Transcript, preview, shown_through, transcript};

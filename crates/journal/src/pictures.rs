@@ -66,7 +66,11 @@ fn content(body: &Body) -> &[Content] {
     match body {
         Body::User { content } => content,
         Body::Result { result, .. } => &result.content,
-        Body::Assistant { .. } | Body::Notice { .. } | Body::End { .. } => &[],
+        Body::Assistant { .. }
+        | Body::Notice { .. }
+        | Body::End { .. }
+        | Body::Compaction(_)
+        | Body::Restored { .. } => &[],
     }
 }
 
@@ -74,7 +78,11 @@ fn images(body: &mut Body) -> impl Iterator<Item = &mut Image> {
     let content = match body {
         Body::User { content } => content.as_mut_slice(),
         Body::Result { result, .. } => result.content.as_mut_slice(),
-        Body::Assistant { .. } | Body::Notice { .. } | Body::End { .. } => &mut [],
+        Body::Assistant { .. }
+        | Body::Notice { .. }
+        | Body::End { .. }
+        | Body::Compaction(_)
+        | Body::Restored { .. } => &mut [],
     };
     content.iter_mut().filter_map(|part| match part {
         Content::Image(image) => Some(image),

@@ -22,6 +22,7 @@ pub fn remove(tx: &mut WriteTx<'_>, sessions: &[SessionId]) -> Result<()> {
             "UPDATE model_calls SET said = NULL, request_id = NULL WHERE session = ?1",
             "DELETE FROM processes WHERE session = ?1",
             "DELETE FROM calls WHERE session = ?1",
+            "DELETE FROM compactions WHERE session = ?1",
             "DELETE FROM entries WHERE session = ?1",
             "DELETE FROM turns WHERE session = ?1",
             "DELETE FROM sessions WHERE id = ?1",

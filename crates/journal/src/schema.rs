@@ -5,8 +5,22 @@ use mainstay_store::{Component, Migration};
 /// The journal's tables.
 pub const JOURNAL: Component = Component {
     name: "journal",
-    migrations: &[Migration::Both(TABLES), Migration::Both(CHANGED_CALLS)],
+    migrations: &[
+        Migration::Both(TABLES),
+        Migration::Both(CHANGED_CALLS),
+        Migration::Both(COMPACTIONS),
+    ],
 };
+
+/// Number n of a session exists once.
+const COMPACTIONS: &str = "
+CREATE TABLE compactions (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    number INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+";
 
 /// A call may run with other arguments than the model's, because a hook changed them.
 const CHANGED_CALLS: &str = "ALTER TABLE calls ADD COLUMN input TEXT;";

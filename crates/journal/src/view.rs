@@ -3,11 +3,21 @@
 //! Whatever the entries are, the messages are well-formed: the first is the user's; every call is
 //! followed at once by the results of all calls of its message, in their order; no two messages of
 //! one side stand next to each other; no message is empty.
+//!
+//! Where there are compactions in force, what they replace is told as a record, in the harness's
+//! name and not as a task; then come the user's current instruction and the entries that stay, those
+//! that are to be shortened in few words. Entries that came while a summary was being made stay.
+
+mod record;
+mod shortened;
 
 use mainstay_message::{AssistantPart, Call, CallResult, Content, Message};
 
+use crate::compaction::{Compaction, Standing};
 use crate::entry::{Body, Entry};
 use crate::turn::Outcome;
+pub use record::RECORD;
+pub(crate) use shortened::Shortener;
 
 /// The messages of a journal that grows.
 #[derive(Clone, Debug, Default)]
@@ -21,18 +31,47 @@ pub struct Transcript {
     meanwhile: Vec<Content>,
 }
 
-/// The messages that these entries make.
-pub fn transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Message> {
-    let mut transcript = Transcript::default();
-    for entry in entries {
-        transcript.push(&entry.body, entry.at);
-    }
-    transcript.close();
-    transcript.messages
+/// The messages that these entries, all from a session's first on, make.
+pub fn transcript(entries: &[Entry]) -> Vec<Message> {
+    Transcript::of(entries).into_messages()
+}
+
+/// The messages that these entries would make with a compaction after them: what it is worth can be
+/// measured before it is made.
+pub fn preview(entries: &[Entry], compaction: &Compaction) -> Vec<Message> {
+    let seq = entries.last().map_or(1, |entry| entry.seq.saturating_add(1));
+    let standing = Standing::of(entries).and(seq, compaction);
+    Transcript::shown(entries, &standing, i64::MAX).into_messages()
+}
+
+/// The messages that entries up to `through` make as they are shown now: what the next summary is to
+/// be made of, with the record of earlier ones.
+pub fn shown_through(entries: &[Entry], through: i64) -> Vec<Message> {
+    Transcript::shown(entries, &Standing::of(entries), through).into_messages()
 }
 
 impl Transcript {
-    /// Takes the next entry in, and when it was written.
+    /// The messages of all entries of a session so far; what comes after them can be pushed.
+    pub fn of(entries: &[Entry]) -> Self {
+        Self::shown(entries, &Standing::of(entries), i64::MAX)
+    }
+
+    /// The messages of entries up to `to`, as compactions have them shown.
+    fn shown(entries: &[Entry], standing: &Standing<'_>, to: i64) -> Self {
+        let mut transcript = Self::default();
+        if let Some(compaction) = standing.replacing() {
+            transcript.say(record::told(entries, compaction, standing.through));
+        }
+        let shortener = Shortener::new(entries, standing);
+        let live = |entry: &&Entry| entry.seq > standing.through && entry.seq <= to;
+        for entry in entries.iter().filter(live) {
+            transcript.push(&shortener.shown(entry), entry.at);
+        }
+        transcript
+    }
+
+    /// Takes the next entry in, and when it was written. A compaction, and one that is taken back,
+    /// change what was before: then the messages are made anew with [`of`](Self::of).
     pub fn push(&mut self, body: &Body, at: i64) {
         match body {
             Body::User { content } => {
@@ -48,6 +87,7 @@ impl Transcript {
                     self.notice(&words);
                 }
             }
+            Body::Compaction(_) | Body::Restored { .. } => {}
         }
     }
 
@@ -56,6 +96,16 @@ impl Transcript {
     pub fn messages(&mut self) -> &[Message] {
         self.close();
         &self.messages
+    }
+
+    /// The messages so far, without results of calls that others of their message are waited for.
+    pub fn settled(&self) -> &[Message] {
+        &self.messages
+    }
+
+    fn into_messages(mut self) -> Vec<Message> {
+        self.close();
+        self.messages
     }
 
     fn answer(&mut self, parts: &[AssistantPart], at: i64) {

@@ -1,9 +1,10 @@
-//! How sizes, counts, times and paths read to a person.
+//! How sizes, counts, times, paths and compactions read to a person.
 
 use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use mainstay_journal::compaction::Compaction;
 
 /// Bytes in the unit that keeps the number short.
 pub(crate) fn size(bytes: u64) -> String {
@@ -99,6 +100,25 @@ pub(crate) fn word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// A compaction in a line: its number, what it covers, the sizes before and after.
+pub(crate) fn compaction(made: &Compaction) -> String {
+    let Compaction { number, through, trimmed, before, after, .. } = made;
+    let covers = match (*through > 0, trimmed > through) {
+        (true, true) => format!("entries 1 to {through} replaced, up to {trimmed} shortened"),
+        (true, false) => format!("entries 1 to {through} replaced"),
+        (false, true) => format!("entries up to {trimmed} shortened"),
+        (false, false) => "nothing is hidden".to_owned(),
+    };
+    let focus = made.focus.as_deref().map(|focus| format!("; focus: {}", line(focus)));
+    let focus = focus.unwrap_or_default();
+    format!("compaction {number}: {covers}; {before} tokens before, {after} after{focus}")
+}
+
+/// A compaction that was taken back, in a line.
+pub(crate) fn taken_back(number: i64) -> String {
+    format!("compaction {number} was taken back: what it hid is shown again")
 }
 
 #[cfg(test)]

@@ -25,24 +25,43 @@ pub struct Id([u8; LENGTH]);
 #[error("not an id: ids are 20 characters of 0-9 and a-z without i, l, o and u")]
 pub struct NotAnId;
 
-/// The last id of this process, so that the next one sorts after it even within a millisecond
-/// or when the wall clock steps back.
-static LAST: Mutex<u128> = Mutex::new(0);
+static MAKER: Mutex<Maker> = Mutex::new(Maker { last: 0, random: [0; POOL], left: 0 });
+/// Randomness for so many bytes of ids is asked for at once: a turn makes several ids in each round.
+const POOL: usize = 512;
+
+struct Maker {
+    /// The last id of this process, so that the next one sorts after it even within a millisecond
+    /// or when the wall clock steps back.
+    last: u128,
+    random: [u8; POOL],
+    /// How many of those bytes are not used yet.
+    left: usize,
+}
+
+impl Maker {
+    fn random(&mut self) -> u64 {
+        if self.left == 0 {
+            // Without the system's randomness ids would collide across processes: better to stop.
+            #[expect(clippy::expect_used, reason = "getrandom fails only on a broken kernel")]
+            getrandom::fill(&mut self.random).expect("the operating system gives random bytes");
+            self.left = POOL;
+        }
+        self.left -= size_of::<u64>();
+        let bytes = self.random[self.left..].iter().take(size_of::<u64>());
+        bytes.fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
+    }
+}
 
 impl Id {
     /// Makes a new id that sorts after every other one made by this process.
     pub fn new() -> Self {
         let since = (wall_millis() - EPOCH_MILLIS).clamp(0, (1 << TIME_BITS) - 1);
-        let mut random = [0; 8];
-        // Without the system's randomness ids would collide across processes: better to stop.
-        #[expect(clippy::expect_used, reason = "getrandom fails only on a broken kernel")]
-        getrandom::fill(&mut random).expect("the operating system gives random bytes");
+        let mut maker = MAKER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // The topmost random bit stays free, so that a burst can count up without running over.
-        let random = u128::from(u64::from_le_bytes(random)) & ((1 << (RANDOM_BITS - 1)) - 1);
+        let random = u128::from(maker.random()) & ((1 << (RANDOM_BITS - 1)) - 1);
         let fresh = (u128::from(since.cast_unsigned()) << RANDOM_BITS) | random;
-        let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *last = fresh.max(*last + 1);
-        Self::from_bits(*last)
+        maker.last = fresh.max(maker.last + 1);
+        Self::from_bits(maker.last)
     }
 
     /// The id as text.
@@ -134,6 +153,13 @@ mod tests {
     fn ids_sort_in_the_order_they_were_made() {
         let ids: Vec<Id> = (0..10_000).map(|_| Id::new()).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn no_randomness_is_used_twice() {
+        let mut maker = Maker { last: 0, random: [0; POOL], left: 0 };
+        let all: std::collections::BTreeSet<u64> = (0..1_000).map(|_| maker.random()).collect();
+        assert_eq!(all.len(), 1_000);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::TurnId;
+use crate::compaction::Compaction;
+use crate::ledger::Ledger;
 
 /// What is wrong with a list of messages; nothing if it is well-formed.
 fn fault(messages: &[Message]) -> Option<String> {
@@ -68,26 +70,54 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,8}", Just(String::new()), Just(" \n".to_owned())]
 }
 
+fn long_text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => text(), 1 => Just("long output\n".repeat(40))]
+}
+
+/// Compactions that make sense and such that do not.
+fn compaction() -> impl Strategy<Value = Body> {
+    let summary = prop::option::of(text());
+    (-2_i64..6, -3_i64..30, -3_i64..30, prop::collection::vec(-2_i64..30, 0..4), summary).prop_map(
+        |(number, through, trimmed, keeps, summary)| {
+            let ledger = Ledger { first: "go".to_owned(), ..Ledger::default() };
+            let made = Compaction {
+                number,
+                through,
+                trimmed,
+                keeps,
+                summary,
+                ledger,
+                ..Compaction::default()
+            };
+            Body::Compaction(Box::new(made))
+        },
+    )
+}
+
 /// Bodies whose calls are named by their place, and whose results name any call, also none.
 fn bodies() -> impl Strategy<Value = Vec<Body>> {
+    let long = format!("{{\"content\":\"{}\"}}", "é".repeat(600));
+    let arguments = prop::sample::select(vec!["{}".to_owned(), long, "[".repeat(700)]);
     let body = prop_oneof![
         text().prop_map(|text| Body::User { content: vec![Content::Text(text)] }),
-        (text(), 0_usize..4, any::<bool>()).prop_map(|(text, calls, thinks)| {
-            let mut parts = vec![AssistantPart::Text(text)];
-            if thinks {
-                parts.insert(0, AssistantPart::Reasoning(Reasoning::default()));
+        (text(), 0_usize..4, any::<bool>(), arguments).prop_map(
+            |(text, calls, thinks, arguments)| {
+                let mut parts = vec![AssistantPart::Text(text)];
+                if thinks {
+                    parts.insert(0, AssistantPart::Reasoning(Reasoning::default()));
+                }
+                for _ in 0..calls {
+                    parts.push(AssistantPart::Call(Call {
+                        id: String::new(),
+                        name: "shell".to_owned(),
+                        arguments: arguments.to_owned(),
+                        extra: None,
+                    }));
+                }
+                Body::Assistant { parts, model: "local/m".to_owned() }
             }
-            for _ in 0..calls {
-                parts.push(AssistantPart::Call(Call {
-                    id: String::new(),
-                    name: "shell".to_owned(),
-                    arguments: "{}".to_owned(),
-                    extra: None,
-                }));
-            }
-            Body::Assistant { parts, model: "local/m".to_owned() }
-        }),
-        (0_usize..12, text()).prop_map(|(call, text)| Body::Result {
+        ),
+        (0_usize..12, long_text()).prop_map(|(call, text)| Body::Result {
             result: CallResult {
                 call: call.to_string(),
                 name: "shell".to_owned(),
@@ -95,10 +125,13 @@ fn bodies() -> impl Strategy<Value = Vec<Body>> {
                 failed: false,
             },
             facts: Vec::new(),
-            fingerprint: String::new(),
+            // Some are the same.
+            fingerprint: if call % 3 == 0 { "f".to_owned() } else { String::new() },
             whole: None,
         }),
         text().prop_map(|text| Body::Notice { text }),
+        compaction(),
+        (-1_i64..6).prop_map(|number| Body::Restored { number }),
         prop_oneof![Just(Outcome::Answered), Just(Outcome::Failed), Just(Outcome::Cancelled)]
             .prop_map(|outcome| Body::End { outcome, reason: None }),
     ];
@@ -133,6 +166,84 @@ proptest! {
     }
 
     #[test]
+    fn what_is_pushed_is_what_is_computed_anew(bodies in bodies(), split in 0_usize..24) {
+        let mut entries = entries(bodies);
+        // What changes the view comes before what is pushed.
+        let rest = entries.split_off(split.min(entries.len()));
+        let rest: Vec<Entry> = rest
+            .into_iter()
+            .filter(|entry| !matches!(entry.body, Body::Compaction(_) | Body::Restored { .. }))
+            .collect();
+        let mut grown = Transcript::of(&entries);
+        for entry in &rest {
+            grown.push(&entry.body, entry.at);
+        }
+        entries.extend(rest);
+        let anew = transcript(&entries);
+        prop_assert_eq!(grown.messages(), &anew[..]);
+    }
+
+    #[test]
+    fn a_preview_is_what_will_be_shown(bodies in bodies(), made in compaction()) {
+        let mut entries = entries(bodies);
+        let seq = entries.len() as i64 + 1;
+        let Body::Compaction(compaction) = &made else { unreachable!() };
+        let previewed = preview(&entries, compaction);
+        entries.push(Entry { seq, turn: TurnId::new(), at: 0, body: made });
+        prop_assert_eq!(previewed, transcript(&entries));
+    }
+
+    #[test]
+    fn a_cut_splits_no_group_and_keeps_what_was_asked_and_said_last(
+        bodies in bodies(),
+        budget in 0_usize..3000,
+    ) {
+        let entries = entries(bodies);
+        let size = |body: &Body| format!("{body:?}").len();
+        let Some(cut) = crate::cut(&entries, budget, size) else { return Ok(()) };
+        let standing = Standing::of(&entries);
+        prop_assert!(cut.through > standing.through);
+        // The last answer and the last words of the user are in the tail, or kept.
+        let answers = |entry: &&Entry| matches!(entry.body, Body::Assistant { .. });
+        let last = entries.iter().rfind(answers).map(|entry| entry.seq);
+        prop_assert!(last.is_some_and(|last| last > cut.through));
+        let said = |entry: &&Entry| matches!(entry.body, Body::User { .. });
+        if let Some(last) = entries.iter().rfind(said) {
+            prop_assert!(last.seq > cut.through || cut.keeps.contains(&last.seq));
+        }
+        // What came of the calls before the cut is before it too.
+        let results = |messages: Vec<Message>| -> Vec<CallResult> {
+            let results = messages.into_iter().filter_map(|message| match message {
+                Message::Results(results) => Some(results),
+                _ => None,
+            });
+            results.flatten().collect()
+        };
+        let before = results(shown_through(&entries, cut.through));
+        prop_assert_eq!(&before[..], &results(transcript(&entries))[..before.len()]);
+    }
+
+    #[test]
+    fn what_is_taken_back_never_was(bodies in bodies(), number in 1_i64..4) {
+        let mut entries = entries(bodies);
+        let seq = entries.len() as i64 + 1;
+        let body = Body::Restored { number };
+        entries.push(Entry { seq, turn: TurnId::new(), at: 0, body });
+        let restored = transcript(&entries);
+        let never: Vec<Entry> = entries
+            .iter()
+            .map(|entry| match &entry.body {
+                // Its place stays, so that the others are where they were.
+                Body::Compaction(made) if made.number >= number => {
+                    Entry { body: Body::Restored { number: i64::MAX }, ..entry.clone() }
+                }
+                _ => entry.clone(),
+            })
+            .collect();
+        prop_assert_eq!(restored, transcript(&never));
+    }
+
+    #[test]
     fn a_result_that_was_recorded_is_never_lost_from_the_view(bodies in bodies()) {
         // Results that directly follow their call, as the engine writes them.
         let mut ordered = Vec::new();
@@ -141,7 +252,7 @@ proptest! {
                 Body::Assistant { parts, .. } => {
                     calls(parts).into_iter().map(str::to_owned).collect()
                 }
-                Body::Result { .. } => continue,
+                Body::Result { .. } | Body::Compaction(_) | Body::Restored { .. } => continue,
                 _ => Vec::new(),
             };
             ordered.push(body);

@@ -1,5 +1,7 @@
 //! Whatever the journal holds, every format's strictest server takes the request.
 
+mod compacted;
+
 use std::sync::Arc;
 
 use mainstay_message::{

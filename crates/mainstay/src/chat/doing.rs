@@ -72,6 +72,8 @@ impl Talk<'_> {
                         }
                     }
                 }
+                Body::Compaction(made) => self.screen.note(&wording::compaction(made)),
+                Body::Restored { number } => self.screen.note(&wording::taken_back(*number)),
                 Body::Result { .. } | Body::Notice { .. } | Body::End { .. } => {}
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use mainstay_agent::approval::{self, Which};
+use mainstay_agent::approval;
 use mainstay_agent::audit::{self, Audit, Item, What};
 use mainstay_journal::session::Session;
 use mainstay_journal::{entry, session};
@@ -29,12 +29,12 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
-    let (session, entries, mut approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
+    let (session, entries, approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
         let entries = entry::all(tx, session.id)?;
-        Ok((session, entries, approval::list(tx, owner, Which::All)?))
+        let approvals = approval::of_session(tx, session.id)?;
+        Ok((session, entries, approvals))
     })?;
-    approvals.retain(|approval| approval.request.session == session.id);
     let audit = audit::audit(&entries, &approvals, Path::new(&session.workspace));
     let mut data = json!(audit);
     data["session"] = json!(session.id);

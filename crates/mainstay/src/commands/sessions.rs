@@ -8,6 +8,7 @@ mod list;
 mod prune;
 mod rename;
 mod show;
+mod view;
 
 use clap::Subcommand;
 use mainstay_store::Store;

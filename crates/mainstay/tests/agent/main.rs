@@ -8,6 +8,7 @@ mod background;
 mod cancelling;
 mod chatting;
 mod children;
+mod compacted;
 mod delegating;
 mod demo;
 mod faults;

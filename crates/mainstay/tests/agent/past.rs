@@ -2,7 +2,8 @@
 //!
 //! A version's file is made once, by the program of that time, with `mainstay backup`, and never
 //! changed. It holds a session whose turn was answered, and one that was killed, with its keeper, in
-//! the second of three commands.
+//! the second of three commands. The file of the newest version is made anew each time and left under
+//! `target/tmp`: before a migration is added it is copied from there.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,16 +16,11 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// What the program writes now.
-const NEWEST: &str = "agent 4, journal 2, memory 1, store 1";
+const NEWEST: &str = "agent 4, journal 3, memory 1, store 1";
 const VERSIONS: [&str; 2] = ["store-1-journal-1-agent-1.db", "store-1-journal-2-agent-4.db"];
 
-fn kept(version: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version)
-}
-
-/// Puts the store of a past version into a world.
-fn put(world: &World, version: &str) {
-    let kept = kept(version);
+/// Puts the store of a version into a world.
+fn put(world: &World, kept: &Path) {
     let path = world.home().join("store.db");
     std::fs::copy(kept, &path).unwrap();
     // The parts above the store are not told of, and so not changed.
@@ -41,12 +37,13 @@ fn put(world: &World, version: &str) {
 
 #[test]
 fn a_session_of_every_past_version_goes_on() {
-    for version in VERSIONS {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for version in VERSIONS.map(|version| fixtures.join(version)).into_iter().chain([made()]) {
         let world = World::new(
             rounds(3, |number| ("shell", json!({ "command": format!("echo {number} >> count") })))
                 .finally("All counted."),
         );
-        put(&world, version);
+        put(&world, &version);
         let list = world.run(&["sessions", "list", "--json"]).ended_with(0);
         let list: Value = serde_json::from_str(&list.stdout).unwrap();
         assert_eq!(
@@ -55,7 +52,7 @@ fn a_session_of_every_past_version_goes_on() {
         );
         let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
         assert_eq!(told.session(), list[0]["id"].as_str().unwrap());
-        assert_eq!(told.event("end")["answer"], "All counted.", "{version}: {told:#?}");
+        assert_eq!(told.event("end")["answer"], "All counted.", "{version:?}: {told:#?}");
         // The command that was killed is in doubt and not run again.
         assert!(told.stdout.contains("outcome unknown"), "{told:#?}");
         assert_eq!(world.file("count"), "2\n");
@@ -73,10 +70,8 @@ fn a_session_of_every_past_version_goes_on() {
     }
 }
 
-/// Run it before a migration is added, and rename the file it leaves after the versions in `NEWEST`.
-#[test]
-#[ignore = "makes the file of this version"]
-fn make_the_file_of_this_version() {
+/// Makes the file of this version.
+fn made() -> PathBuf {
     let world = World::new(
         rounds(3, |number| {
             let wait = if number == 1 { "test ! -e wait || sleep 60; " } else { "" };
@@ -98,6 +93,8 @@ fn make_the_file_of_this_version() {
             rustix::process::Signal::KILL,
         );
     }
-    let made = kept("store-new.db");
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store-of-this-version.db");
+    let _ = std::fs::remove_file(&made);
     world.run(&["backup", &made.display().to_string()]).ended_with(0);
+    made
 }

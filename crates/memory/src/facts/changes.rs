@@ -88,6 +88,9 @@ pub(super) fn add_standing(
     fact: &Prepared,
     standing: Standing,
 ) -> Result<Added> {
+    // All writers of an owner's facts change the same number, the same sums and often the same
+    // lists.
+    tx.in_turn()?;
     if let Some(known) = known(tx, owner, fact)? {
         return Ok(Added::Known(known));
     }
@@ -134,6 +137,7 @@ pub fn update(
     id: FactId,
     change: &Change,
 ) -> Result<Changed> {
+    tx.in_turn()?;
     let Some(old) = fact::one(tx, owner, id)? else { return Ok(Changed::Absent) };
     let new = Prepared::new(&changed(&old, change))?;
     let same_text = new.content == old.fact.content;
@@ -182,6 +186,7 @@ pub fn update(
 
 /// Forgets a fact; answers whether there was one.
 pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, id: FactId) -> Result<bool> {
+    tx.in_turn()?;
     let Some(old) = fact::one(tx, owner, id)? else { return Ok(false) };
     tx.execute("DELETE FROM facts WHERE owner = ?1 AND number = ?2", params![owner, id])?;
     for (kind, term) in old.terms() {

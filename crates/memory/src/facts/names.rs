@@ -11,7 +11,7 @@ use crate::entities::folded;
 /// The most words of a name that is looked for in a question.
 const LONGEST: usize = 4;
 /// The most words of a question in which names are looked for.
-const LOOKED_AT: usize = 24;
+const LOOKED_AT: usize = 48;
 /// The most names that stand for one entity.
 const GROUP: usize = 16;
 

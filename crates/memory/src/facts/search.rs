@@ -67,8 +67,11 @@ pub struct Parts {
     pub freshness: f64,
 }
 
-/// Words of a longer text that are looked up.
-const WORDS: usize = 64;
+/// How much of a longer text is looked at: its first characters, of those so many different words,
+/// and for the vector so many words. A question is asked with every message, whatever its length.
+const CHARACTERS: usize = 4000;
+const WORDS: usize = 128;
+const VECTOR_WORDS: usize = 64;
 /// Candidates that are read for each fact that is wanted, within bounds.
 const READ_FOR_EACH: usize = 20;
 const FEWEST_READ: usize = 100;
@@ -80,12 +83,15 @@ const LENGTH: f64 = 0.75;
 
 /// The facts that fit best, best first; of equal ones the newer first.
 pub fn search(tx: &mut ReadTx<'_>, owner: OwnerId, query: &Query) -> Result<Vec<Found>> {
-    let asked = Asked::read(tx, owner, &query.text)?;
+    let text: String = query.text.chars().take(CHARACTERS).collect();
+    let asked = Asked::read(tx, owner, &text)?;
     let candidates = asked.candidates(tx, owner, query)?;
     if candidates.is_empty() {
         return Ok(Vec::new());
     }
-    let vector = Compact::of(&vector::fact(&query.text, asked.names.iter().map(String::as_str)));
+    let words: Vec<&str> = text.split_whitespace().take(VECTOR_WORDS).collect();
+    let names = asked.names.iter().map(String::as_str);
+    let vector = Compact::of(&vector::fact(&words.join(" "), names));
     let mut judged: Vec<Judged> = Vec::new();
     fact::glance(tx, owner, &candidates, |glance| {
         if glance.trust >= query.min_trust {
@@ -143,7 +149,12 @@ struct Asked {
 
 impl Asked {
     fn read(tx: &mut ReadTx<'_>, owner: OwnerId, text: &str) -> Result<Self> {
-        let words: BTreeSet<String> = words::terms(text).into_iter().take(WORDS).collect();
+        let mut words = BTreeSet::new();
+        for term in words::terms(text) {
+            if words.len() < WORDS {
+                words.insert(term);
+            }
+        }
         let looked_up: Vec<String> = words.iter().cloned().collect();
         let lists = terms::lists(tx, owner, Kind::Word, &looked_up)?;
         let names = names::mentioned(tx, owner, text)?;

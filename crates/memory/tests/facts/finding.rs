@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mainstay_memory::facts::{self, Found, Query};
+use mainstay_memory::facts::{self, Found, NewFact, Query};
 
-use crate::memory::on_both;
+use crate::memory::{new, on_both};
 
 #[test]
 fn the_fact_that_fits_best_is_found_first() {
@@ -78,5 +78,34 @@ fn signs_in_names_are_no_wildcards() {
         assert_eq!(memory.found("100%")[0], "\"100%\" is a brand of juice");
         let named = memory.search(&Query::new("about 100_", 0));
         assert!(named.iter().all(|found| !found.fact.content.contains("soap")), "{named:?}");
+    });
+}
+
+#[test]
+fn a_question_of_any_length_finds_what_it_begins_with() {
+    on_both(|memory| {
+        memory.add("Ada prefers tabs in every editor");
+        let long = format!("which tabs? {}", "and many other words 日本語 ".repeat(20_000));
+        assert_eq!(memory.found(&long), ["Ada prefers tabs in every editor"]);
+        assert_eq!(memory.found(""), [""; 0]);
+        assert_eq!(memory.search(&Query { limit: 0, ..Query::new("tabs", 0) }), []);
+    });
+}
+
+#[test]
+fn a_question_stays_within_a_category_however_many_facts_others_have() {
+    on_both(|memory| {
+        memory.write(|tx| {
+            for number in 0..150 {
+                let fact = NewFact { category: "many".to_owned(), ..new(&format!("tea {number}")) };
+                facts::add(tx, memory.owner, &fact)?;
+            }
+            Ok(())
+        });
+        memory.add_to("few", "a rather long sentence that has the word tea somewhere in it");
+        let query = Query { category: Some("few".to_owned()), ..Query::new("tea", 0) };
+        assert_eq!(memory.search(&query).len(), 1);
+        let all = Query { limit: 1000, ..Query::new("tea", 0) };
+        assert_eq!(memory.search(&all).len(), 151);
     });
 }

@@ -102,12 +102,12 @@ fn slow_a_torn_write_leaves_each_fact_whole_or_absent() {
     assert!(swept.struck > 20, "{swept:?}");
 }
 
-/// Runs five processes of ten writers each on a store and kills one after another.
-fn fifty_writers(place: &str, acks: &Path) {
+/// Runs five processes of several writers each on a store and kills one after another.
+fn killed_writers(place: &str, acks: &Path, threads: usize) {
     const STEPS: usize = 8;
     let start = |process: usize| {
         let name = format!("{}", char::from(b'a' + u8::try_from(process).unwrap()));
-        Running::spawn(&mut writer(place, acks, &name, STEPS, 10))
+        Running::spawn(&mut writer(place, acks, &name, STEPS, threads))
     };
     let mut random = 5_u64;
     let mut running: Vec<Option<Running>> = (0..5).map(|process| Some(start(process))).collect();
@@ -133,7 +133,7 @@ fn fifty_writers(place: &str, acks: &Path) {
     let memory = Memory::open(&place.parse().unwrap());
     let mut all = BTreeMap::new();
     for process in 'a'..='e' {
-        for thread in 0..10 {
+        for thread in 0..threads {
             all.extend(expected(&format!("{process}{thread}"), STEPS));
         }
     }
@@ -145,7 +145,13 @@ fn fifty_writers(place: &str, acks: &Path) {
 fn slow_heavy_fifty_writers_in_five_processes_killed_at_random_lose_and_double_nothing() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join("store.db").display().to_string();
-    fifty_writers(&place, &home.path().join("acks"));
+    killed_writers(&place, &home.path().join("acks"), 10);
+}
+
+#[test]
+fn slow_heavy_ten_writers_on_a_server_killed_at_random_lose_and_double_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    killed_writers(&mainstay_testkit::postgres::fresh(), &home.path().join("acks"), 2);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use mainstay_journal::{session, turn};
 use mainstay_message::{AssistantPart, Content};
 use serde_json::{Value, json};
 
-use super::list;
+use super::{list, view};
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
@@ -22,6 +22,9 @@ use crate::wording;
 pub(crate) struct ShowArgs {
     /// The session (the start of its id is enough)
     id: String,
+    /// Show what a model was sent as of this entry, with what was compacted then
+    #[arg(long, value_name = "N")]
+    at: Option<i64>,
 }
 
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
@@ -36,6 +39,9 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
         Ok((session, turn, entries, spent))
     })?;
 
+    if let Some(at) = args.at {
+        return view::show(context, &session, &entries, at);
+    }
     let mut data = list::data(&session, turn.as_ref());
     data["spent"] = json!(spent);
     data["log"] = entries.iter().map(entry_data).collect();
@@ -100,10 +106,12 @@ fn write_entry(text: &mut String, entry: &Entry) {
             let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             head(&format!("end of the turn: {}{reason}", outcome.as_str()));
         }
+        Body::Compaction(made) => head(&wording::compaction(made)),
+        Body::Restored { number } => head(&wording::taken_back(*number)),
     }
 }
 
-fn contents(text: &mut String, content: &[Content]) {
+pub(super) fn contents(text: &mut String, content: &[Content]) {
     for part in content {
         match part {
             Content::Text(words) => text.push_str(&format!("{}\n", words.trim_end())),

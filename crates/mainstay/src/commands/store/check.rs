@@ -23,6 +23,9 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&settings.store)?;
     let mut problems = store.check(Depth::Full)?;
     if problems.is_empty() {
+        problems = store.read_unlimited(mainstay_journal::check)?;
+    }
+    if problems.is_empty() {
         problems = store.read_unlimited(|tx| mainstay_memory::facts::check(tx, Depth::Full))?;
     }
     drop(progress);
