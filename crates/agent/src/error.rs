@@ -21,6 +21,9 @@ pub enum Error {
     /// What a session must be told of its user cannot be read; it was not begun.
     #[error("{0}; no session begins without it")]
     Memory(String),
+    /// A skill was not changed.
+    #[error(transparent)]
+    Skills(#[from] crate::skills::Trouble),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -78,7 +78,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `memory`.
+        /// `snapshot`, `undo`, `hook`, `memory`, `skill`.
         about: &'static str,
         /// A sentence.
         message: String,

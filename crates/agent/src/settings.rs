@@ -15,6 +15,7 @@ use crate::guard::{ACTING, LOOKING, Thresholds};
 use crate::hooks::Hooks;
 use crate::memory;
 use crate::policy::Policy;
+use crate::skills::Places;
 
 /// What a face decides for the engine.
 #[derive(Clone)]
@@ -51,6 +52,8 @@ pub struct Settings {
     pub snapshots: mainstay_tools::snapshot::Limits,
     /// What commands and file tools are confined to.
     pub sandbox: Wishes,
+    /// Where skills are looked for besides the workspace.
+    pub skills: Places,
     /// Tools besides those that every agent has.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Reads documents for the tools.
@@ -127,6 +130,7 @@ impl Default for Settings {
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
             sandbox: Wishes::default(),
+            skills: Places::default(),
             tools: Vec::new(),
             reader: None,
             hooks: Arc::default(),

@@ -28,6 +28,7 @@ mod prompt;
 mod screen;
 #[cfg(test)]
 mod situations;
+mod skills;
 mod slash;
 mod status;
 mod stream;

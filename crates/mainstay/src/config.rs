@@ -14,6 +14,7 @@ pub(crate) mod memory_providers;
 pub(crate) mod name;
 mod sandbox;
 mod shape;
+mod skills;
 pub(crate) mod template;
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,8 @@ pub struct Workplace {
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+    /// Directories in those that are read all the same, and never changed. Links are followed.
+    pub lent: Vec<PathBuf>,
     /// The sandbox that commands and file tools are in.
     pub confinement: Confinement,
     /// The steps that the model means to take.
@@ -49,6 +51,7 @@ impl Workplace {
             pass: Vec::new(),
             seen: Seen::default(),
             forbidden: Vec::new(),
+            lent: Vec::new(),
             confinement: Confinement::default(),
             steps: Steps::default(),
             outside: Outside::default(),

@@ -56,7 +56,7 @@ impl Provider for Facts {
 }
 
 /// Facts with their scores for a text. A fact of which the text has a word in ten fits less than
-/// one of which it has most, however long the text is.
+/// one of which it has most, or whom it is about, however long the text is.
 fn weighed(text: &str, found: Vec<Found>) -> Vec<Memory> {
     let asked: HashSet<String> = words::terms(text).into_iter().collect();
     let mut memories: Vec<Memory> = found
@@ -64,7 +64,12 @@ fn weighed(text: &str, found: Vec<Found>) -> Vec<Memory> {
         .map(|found| {
             let own: HashSet<String> = words::terms(&found.fact.content).into_iter().collect();
             #[expect(clippy::cast_precision_loss, reason = "a fact has few words")]
-            let share = own.intersection(&asked).count() as f64 / own.len().max(1) as f64;
+            let mut share = own.intersection(&asked).count() as f64 / own.len().max(1) as f64;
+            // Who is named is asked about, however much else is known of them.
+            let names = found.fact.entities.iter().flat_map(|name| words::terms(name));
+            if names.into_iter().any(|name| asked.contains(&name)) {
+                share = share.max(0.5);
+            }
             as_memory(found.fact, found.score * (0.5 + share / 2.0))
         })
         .collect();

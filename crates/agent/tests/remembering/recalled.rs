@@ -94,6 +94,21 @@ fn nothing_is_brought_where_nothing_fits_or_nobody_wants_it() {
 }
 
 #[test]
+fn one_word_in_common_brings_nothing_and_a_name_does() {
+    on_one(hello(), async |place| {
+        place.fact("The build server of the team restarts every night at two.");
+        let brought = |place: &crate::place::Place| {
+            place.last_asked().body.to_string().matches("- [facts:").count()
+        };
+        turn(&mut place.begin(), "Please write a poem for my team about spring").await;
+        assert_eq!(brought(place), 0);
+        place.fact("Ada Lovelace drinks green tea without sugar.");
+        turn(&mut place.begin(), "What should we give to Ada for her birthday?").await;
+        assert_eq!(brought(place), 1);
+    });
+}
+
+#[test]
 fn recall_that_fails_is_a_notice_and_the_turn_goes_on() {
     on_both(hello, async |place| {
         place.fact("The tests of the parser run with make.");

@@ -28,6 +28,8 @@ mod remembering_hurt;
 mod sandbox;
 mod sessions;
 mod sharing;
+mod skills;
+mod skills_proposed;
 mod tainting;
 mod terminal;
 mod tools_in_turns;

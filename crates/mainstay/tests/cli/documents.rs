@@ -31,6 +31,10 @@ fn help_of_every_command() {
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
+    check("help_skills", "skills --help");
+    for command in ["list", "add", "proposals", "approve", "trash"] {
+        check(&format!("help_skills_{command}"), &format!("skills {command} --help"));
+    }
     check("help_audit", "audit --help");
     check("help_cost", "cost --help");
     check("help_models", "models --help");
@@ -115,6 +119,17 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-deny.1",
             "mainstay-doctor.1",
             "mainstay-man.1",
+            "mainstay-memory-add.1",
+            "mainstay-memory-edit.1",
+            "mainstay-memory-export.1",
+            "mainstay-memory-feedback.1",
+            "mainstay-memory-forget.1",
+            "mainstay-memory-import.1",
+            "mainstay-memory-list.1",
+            "mainstay-memory-notes.1",
+            "mainstay-memory-providers.1",
+            "mainstay-memory-search.1",
+            "mainstay-memory.1",
             "mainstay-models.1",
             "mainstay-profiles-list.1",
             "mainstay-profiles-show.1",
@@ -132,6 +147,16 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
+            "mainstay-skills-add.1",
+            "mainstay-skills-approve.1",
+            "mainstay-skills-list.1",
+            "mainstay-skills-proposals.1",
+            "mainstay-skills-reject.1",
+            "mainstay-skills-remove.1",
+            "mainstay-skills-restore.1",
+            "mainstay-skills-show.1",
+            "mainstay-skills-trash.1",
+            "mainstay-skills.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",
