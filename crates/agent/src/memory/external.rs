@@ -113,7 +113,7 @@ impl External {
 }
 
 impl Parts {
-    /// Asks, within the limit. What failed is not left running.
+    /// Asks, within the limit.
     async fn recall(&self, query: Query<'_>) -> Reply<Vec<Memory>> {
         let asked = async {
             match &self.means {
@@ -132,11 +132,7 @@ impl Parts {
     async fn in_time<T>(&self, asked: impl Future<Output = Reply<T>>) -> Reply<T> {
         let limit = self.description.limit;
         let late = || Err(Trouble(format!("it did not answer within {}", spoken(limit))));
-        let answer = timeout(limit, asked).await.unwrap_or_else(|_| late());
-        if let (Err(_), Means::Server(asker)) = (&answer, &self.means) {
-            asker.reset().await;
-        }
-        answer
+        timeout(limit, asked).await.unwrap_or_else(|_| late())
     }
 
     /// The same, and what came of it is remembered.
@@ -147,13 +143,29 @@ impl Parts {
                 self.health.is_well();
                 Ok(found)
             }
-            Err(trouble) => Err(self.rests(trouble)),
+            Err(trouble) => Err(self.rests(trouble).await),
         }
     }
 
-    fn rests(&self, Trouble(why): Trouble) -> Trouble {
+    /// An error while it is left alone.
+    fn is_not_resting(&self) -> Reply<()> {
+        match self.health.standing(Instant::now()) {
+            Standing::Well | Standing::MayBeTried => Ok(()),
+            Standing::Rests(left) => {
+                let left = spoken(left);
+                Err(Trouble(format!("it failed before and is left alone for another {left}")))
+            }
+        }
+    }
+
+    /// Leaves it alone from now on. What may be stuck is ended.
+    async fn rests(&self, Trouble(why): Trouble) -> Trouble {
         let rest = self.description.rest;
+        // First of all: nobody waits for it again, also if this is not waited for.
         self.health.failed(Instant::now() + rest);
+        if let Means::Server(asker) = &self.means {
+            asker.reset().await;
+        }
         Trouble(format!("{why}; it is left alone for {}", spoken(rest)))
     }
 }
@@ -191,11 +203,8 @@ impl Provider for External {
             if !parts.description.write {
                 return Ok(None);
             }
-            if let Standing::Rests(left) = parts.health.standing(Instant::now()) {
-                let left = spoken(left);
-                let why = format!("it failed before and is left alone for another {left}");
-                return Err(Trouble(format!("{why}; it does not have this")));
-            }
+            let without = |Trouble(why)| Trouble(format!("{why}; it does not have this"));
+            parts.is_not_resting().map_err(without)?;
             let asked = async {
                 match &parts.means {
                     Means::Command(runner) => runner.remember(new).await,
@@ -204,10 +213,12 @@ impl Provider for External {
             };
             // Nothing is lost in silence: the store has it, and whoever reads this knows who may not.
             let unsure = |Trouble(why)| Trouble(format!("{why}; it may not have this"));
-            let kept = parts.in_time(asked).await.map_err(|trouble| parts.rests(trouble));
-            let kept = kept.map_err(unsure)?;
+            let kept = match parts.in_time(asked).await {
+                Ok(kept) => kept,
+                Err(trouble) => return Err(unsure(parts.rests(trouble).await)),
+            };
             parts.health.is_well();
-            kept.map(Some).map_err(|Trouble(why)| Trouble(format!("{why}; it does not have this")))
+            kept.map(Some).map_err(without)
         })
     }
 
@@ -217,13 +228,17 @@ impl Provider for External {
             if !parts.description.write {
                 return Ok(false);
             }
+            parts.is_not_resting()?;
             let asked = async {
                 match &parts.means {
                     Means::Command(runner) => runner.forget(id).await,
                     Means::Server(asker) => asker.forget(id).await,
                 }
             };
-            parts.in_time(asked).await
+            match parts.in_time(asked).await {
+                Ok(forgotten) => forgotten,
+                Err(trouble) => Err(parts.rests(trouble).await),
+            }
         })
     }
 }

@@ -75,10 +75,10 @@ impl Runner {
         Ok(Ok(answer::id(&answer).unwrap_or_else(|| new.key.to_owned())))
     }
 
-    pub(super) async fn forget(&self, id: &str) -> Reply<bool> {
+    pub(super) async fn forget(&self, id: &str) -> Reply<Reply<bool>> {
         let asked = json!({ "version": VERSION, "action": "forget", "id": id });
         let answer = self.ask(&asked).await?;
-        Ok(answer.get("forgotten").and_then(Value::as_bool).unwrap_or(true))
+        Ok(Ok(answer.get("forgotten").and_then(Value::as_bool).unwrap_or(true)))
     }
 
     /// Runs it once. Dropped before that, it ends.

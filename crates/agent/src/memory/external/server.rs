@@ -12,7 +12,7 @@ use super::answer;
 use super::choice::{Choice, Use, Wishes};
 
 /// How long letting a server go may take; it is ended in any case.
-const PARTING: Duration = Duration::from_secs(1);
+const PARTING: Duration = Duration::from_millis(500);
 /// How much of what a server says of a failure is told.
 const TOLD: usize = 300;
 
@@ -71,9 +71,9 @@ impl Asker {
         }))
     }
 
-    pub(super) async fn forget(&self, id: &str) -> Reply<bool> {
-        let Some(forget) = self.choose().await?.forget else { return Ok(false) };
-        succeeded(self.call(&forget, id, None).await?).map(|_| true)
+    pub(super) async fn forget(&self, id: &str) -> Reply<Reply<bool>> {
+        let Some(forget) = self.choose().await?.forget else { return Ok(Ok(false)) };
+        Ok(succeeded(self.call(&forget, id, None).await?).map(|_| true))
     }
 
     /// Lets the server go: what failed may be stuck.
