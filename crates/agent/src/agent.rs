@@ -13,6 +13,7 @@ use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::offer::Offer;
+use crate::skills::{self, LoadSkill, ProposeSkill};
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
 
@@ -91,9 +92,15 @@ impl Agent {
         let id = SessionId::new();
         let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
         let mut prompt = prompt::system(workspace, date, window);
+        let found = skills::find(&self.parts.settings.skills, workspace);
+        prompt.push_str(&skills::told(&found, window));
         self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
-            Acquired::Got(lease) => Ok(Work::fresh(self.clone(), id, workspace, prompt, lease)),
+            Acquired::Got(lease) => {
+                let mut work = Work::fresh(self.clone(), id, workspace, prompt, lease);
+                work.unusable_skills = found.warnings;
+                Ok(work)
+            }
             // The name was made just now.
             Acquired::Held(holder) => Err(in_use(&holder).into()),
         }
@@ -134,7 +141,9 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let window = settings.chain.first().and_then(|candidate| candidate.window);
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
-    tools.push(Arc::new(Delegate::new(agent)));
+    tools.push(Arc::new(Delegate::new(agent.clone())));
+    tools.push(Arc::new(LoadSkill::new(settings.skills.clone())));
+    tools.push(Arc::new(ProposeSkill::new(agent)));
     Offer::new(tools, window)
 }
 

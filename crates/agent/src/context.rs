@@ -103,8 +103,8 @@ fn measured(
     let mut sizes = Vec::new();
     let (own, instructions) = prompt::parts(prompt);
     sizes.push(("system prompt".to_owned(), own.len()));
-    for (path, text) in instructions {
-        sizes.push((format!("instructions from {path}"), text.len()));
+    for (name, text) in instructions {
+        sizes.push((name, text.len()));
     }
     sizes.push(("tools".to_owned(), specs.iter().map(spec_bytes).sum()));
     let fixed: usize = sizes.iter().map(|(_, bytes)| bytes).sum();

@@ -18,6 +18,9 @@ pub enum Error {
     /// A hook refused what the user sent; nothing was begun or written down.
     #[error("a hook refused this: {0}")]
     Blocked(String),
+    /// A skill was not changed.
+    #[error(transparent)]
+    Skills(#[from] crate::skills::Trouble),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

@@ -73,7 +73,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`.
+        /// `snapshot`, `undo`, `hook`, `skill`.
         about: &'static str,
         /// A sentence.
         message: String,

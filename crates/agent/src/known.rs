@@ -190,6 +190,7 @@ impl Written {
                 Fact::File { .. }
                 | Fact::Exit { .. }
                 | Fact::Loaded { .. }
+                | Fact::Skill { .. }
                 | Fact::Outside { .. }
                 | Fact::Steps { .. }
                 | Fact::InDoubt => {}

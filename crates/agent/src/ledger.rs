@@ -40,6 +40,9 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
                     })
                     .collect(),
             )),
+            Fact::Skill { name } => Some(Noted::Decided(format!(
+                "the skill {name} was loaded for this; load it again where it is still needed"
+            ))),
             Fact::Background { .. }
             | Fact::Acknowledged { .. }
             | Fact::Loaded { .. }
@@ -106,6 +109,7 @@ mod tests {
             file(true),
             Fact::Exit { command: "ls".to_owned(), code: 2 },
             Fact::Steps { steps: vec![step] },
+            Fact::Skill { name: "greet".to_owned() },
             Fact::InDoubt,
         ];
         let mut facts: Vec<Value> = facts.iter().map(|fact| json!(fact)).collect();
@@ -119,6 +123,10 @@ mod tests {
             Noted::Changed(seen),
             Noted::Ran { command: "ls".to_owned(), code: 2 },
             Noted::Steps(vec![Item { text: step.0, status: step.1, done: false }]),
+            Noted::Decided(
+                "the skill greet was loaded for this; load it again where it is still needed"
+                    .to_owned(),
+            ),
         ];
         assert_eq!(noted, expected);
     }

@@ -34,6 +34,7 @@ mod redaction;
 mod remembered;
 pub mod sessions;
 mod settings;
+pub mod skills;
 pub mod snapshots;
 mod steering;
 mod taint;

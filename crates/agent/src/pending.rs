@@ -272,7 +272,7 @@ pub(crate) fn fingerprint(outcome: &Outcome) -> String {
         match piece {
             Piece::Said(words) if code.is_none() => hasher.update(words),
             Piece::Said(_) => {}
-            Piece::Data(words) => hasher.update(words),
+            Piece::Data(words) | Piece::Instructions(words) => hasher.update(words),
             Piece::Image(image) => hasher.update(&image.base64),
         }
         hasher.update([0]);

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::offer::is_small;
+use crate::skills;
 
 /// How much of one file with instructions is read.
 const LONGEST: u64 = 32 * 1024;
@@ -61,17 +62,22 @@ You are Mainstay, an agent. Do the task with your tools; look first, and check w
 /// Stands before the path of a file with instructions.
 const HEADING: &str = "# Instructions from /";
 
-/// The prompt's own words, and the instructions in it with their paths.
-pub(crate) fn parts(prompt: &str) -> (&str, Vec<(&str, &str)>) {
+/// The prompt's own words, and what else is in it, each with its name.
+pub(crate) fn parts(prompt: &str) -> (&str, Vec<(String, &str)>) {
     let mut starts: Vec<usize> = prompt.match_indices(HEADING).map(|(at, _)| at).collect();
+    starts.extend(prompt.rfind(skills::HEADING));
     starts.retain(|at| *at == 0 || prompt.as_bytes()[at - 1] == b'\n');
+    starts.sort_unstable();
     let own = &prompt[..starts.first().copied().unwrap_or(prompt.len())];
     let ends = starts.iter().skip(1).copied().chain([prompt.len()]);
     let texts = starts.iter().zip(ends).map(|(start, end)| {
         let text = &prompt[*start..end];
+        if text.starts_with(skills::HEADING) {
+            return ("skills".to_owned(), text);
+        }
         let path = text.lines().next().unwrap_or_default();
         // The slash belongs to the path.
-        (&path[HEADING.len() - 1..], text)
+        (format!("instructions from {}", &path[HEADING.len() - 1..]), text)
     });
     (own, texts.collect())
 }
@@ -97,7 +103,7 @@ fn instructions(workspace: &Path, room: u64) -> Vec<(PathBuf, String)> {
 
 /// The directories from the root of the project to the workspace. Without a repository around it
 /// the workspace stands alone.
-fn from_the_root_down(workspace: &Path) -> Vec<&Path> {
+pub(crate) fn from_the_root_down(workspace: &Path) -> Vec<&Path> {
     let mut upwards = Vec::new();
     for directory in workspace.ancestors() {
         upwards.push(directory);

@@ -95,7 +95,9 @@ fn attempt(redactor: &Redactor, attempt: &mut Attempt) {
 pub(crate) fn outcome(redactor: &Redactor, outcome: &mut Outcome) {
     for piece in &mut outcome.pieces {
         match piece {
-            Piece::Said(words) | Piece::Data(words) => drop(redactor.string(words)),
+            Piece::Said(words) | Piece::Data(words) | Piece::Instructions(words) => {
+                redactor.string(words);
+            }
             Piece::Image(_) => {}
         }
     }

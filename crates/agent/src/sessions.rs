@@ -7,7 +7,7 @@ use mainstay_journal::turn::{self, State, Turn};
 use mainstay_journal::{SessionId, call, fork as copy, remove};
 use mainstay_store::{Acquired, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
-use crate::{Result, approval, budget, snapshots};
+use crate::{Result, approval, budget, skills, snapshots};
 
 /// How long a lease lives that is taken to delete a session.
 const LEASE: Duration = Duration::from_secs(30);
@@ -127,6 +127,7 @@ fn awaited(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<SessionId>> {
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
     approval::delete_session(tx, session)?;
+    skills::delete_session(tx, session)?;
     tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;
     let turns: Vec<mainstay_journal::TurnId> =
         tx.query("SELECT id FROM turns WHERE session = ?1", params![session], |row| row.get(0))?;

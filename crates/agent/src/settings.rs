@@ -14,6 +14,7 @@ use crate::budget::Limits;
 use crate::guard::{ACTING, LOOKING, Thresholds};
 use crate::hooks::Hooks;
 use crate::policy::Policy;
+use crate::skills::Places;
 
 /// What a face decides for the engine.
 #[derive(Clone)]
@@ -50,6 +51,8 @@ pub struct Settings {
     pub snapshots: mainstay_tools::snapshot::Limits,
     /// What commands and file tools are confined to.
     pub sandbox: Wishes,
+    /// Where skills are looked for besides the workspace.
+    pub skills: Places,
     /// Tools besides those that every agent has.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Reads documents for the tools.
@@ -124,6 +127,7 @@ impl Default for Settings {
             forbidden: Vec::new(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
             sandbox: Wishes::default(),
+            skills: Places::default(),
             tools: Vec::new(),
             reader: None,
             hooks: Arc::default(),

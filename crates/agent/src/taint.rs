@@ -6,8 +6,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use mainstay_journal::SessionId;
+use mainstay_journal::entry::{self, Body};
+use mainstay_store::ReadTx;
 use mainstay_tools::Fact;
 
+use crate::Result;
 use crate::policy::command::{self, Class};
 
 /// Where words of a session came from that nobody at hand wrote.
@@ -40,6 +44,17 @@ impl Origins {
     pub(crate) fn knows(&self, place: &str) -> bool {
         self.places.contains(&place.to_lowercase())
     }
+}
+
+/// Where words of a session came from, as far as they are written down.
+pub(crate) fn of_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Origins> {
+    let mut origins = Origins::default();
+    for entry in entry::all(tx, session)? {
+        let Body::Result { facts, .. } = entry.body else { continue };
+        let facts = facts.into_iter().filter_map(|fact| serde_json::from_value(fact).ok());
+        facts.for_each(|fact: Fact| origins.note(&fact));
+    }
+    Ok(origins)
 }
 
 /// What is to be remembered of a command that ran and reached the network: its output is from there.

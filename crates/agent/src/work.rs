@@ -20,6 +20,7 @@ use crate::ended::Ended;
 use crate::policy::Decision;
 use crate::redaction::Curtain;
 use crate::remembered::Rules;
+use crate::skills::Warning;
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
@@ -58,6 +59,8 @@ pub struct Work {
     pub(crate) rules: Rules,
     /// Where words in it came from that taint it.
     pub(crate) origins: Origins,
+    /// What was meant to be a skill and cannot be used, to be told with the first turn.
+    pub(crate) unusable_skills: Vec<Warning>,
     pub(crate) snapshots: Snapshots,
     /// Whether an undo was begun that did not come to its end.
     pub(crate) interrupted_undo: bool,
@@ -122,6 +125,7 @@ impl Work {
             parent: None,
             is_child: false,
             origins: Origins::default(),
+            unusable_skills: Vec::new(),
             is_new: true,
         }
     }
@@ -230,6 +234,10 @@ impl Work {
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
             hooks::tell(observer, notices);
+            for warning in std::mem::take(&mut self.unusable_skills) {
+                let message = format!("a skill cannot be used: {warning}");
+                observer(Event::Notice { about: "skill", message, void: false });
+            }
             return Drive::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
@@ -462,12 +470,19 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         wishes.network = Network::Closed;
     }
     wishes.make_caches(&workspace, &settings.environment);
-    let sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
+    let mut sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
+    // Of all that is the home's own, skills are read: a model is sent there.
+    let lent: Vec<PathBuf> =
+        settings.skills.home.iter().filter_map(|skills| skills.canonicalize().ok()).collect();
+    if let Some(sandbox) = &mut sandbox {
+        sandbox.show.extend(lent.iter().cloned());
+    }
     Workplace {
         confinement: sandbox.map(Confinement::to).unwrap_or_default(),
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),
+        lent,
         reader: settings.reader.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }

@@ -27,6 +27,7 @@ mod prompt;
 mod screen;
 #[cfg(test)]
 mod situations;
+mod skills;
 mod slash;
 mod status;
 mod stream;

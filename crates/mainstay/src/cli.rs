@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     answer, approvals, approve, audit, backup, chat, completions, config, context, cost, demo,
-    deny, doctor, man, models, profiles, restore, resume, run, sessions, store, undo,
+    deny, doctor, man, models, profiles, restore, resume, run, sessions, skills, store, undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -43,6 +43,8 @@ enum Command {
     Approve(approve::ApproveArgs),
     Deny(deny::DenyArgs),
     Answer(answer::AnswerArgs),
+    #[command(subcommand)]
+    Skills(skills::SkillsCommand),
     Undo(undo::UndoArgs),
     Context(context::ContextArgs),
     Audit(audit::AuditArgs),
@@ -85,6 +87,7 @@ pub(crate) fn run() -> Exit {
         Command::Approve(args) => approve::run(args, &context),
         Command::Deny(args) => deny::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
+        Command::Skills(command) => skills::run(command, &context),
         Command::Undo(args) => undo::run(args, &context),
         Command::Context(args) => context::run(args, &context),
         Command::Audit(args) => audit::run(args, &context),

@@ -20,5 +20,6 @@ pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod undo;

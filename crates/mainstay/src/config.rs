@@ -12,6 +12,7 @@ pub(crate) mod layers;
 pub(crate) mod name;
 mod sandbox;
 mod shape;
+mod skills;
 pub(crate) mod template;
 #[cfg(test)]
 mod tests;

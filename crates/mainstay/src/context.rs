@@ -42,7 +42,12 @@ impl Context {
 
 /// The tables of every part of the program.
 fn schema() -> Schema {
-    Schema::new(&[mainstay_journal::JOURNAL, mainstay_agent::AGENT, mainstay_memory::MEMORY])
+    Schema::new(&[
+        mainstay_journal::JOURNAL,
+        mainstay_agent::AGENT,
+        mainstay_agent::skills::SKILLS,
+        mainstay_memory::MEMORY,
+    ])
 }
 
 /// How the program opens stores.

@@ -8,6 +8,7 @@ use mainstay_journal::session::Session;
 use mainstay_journal::turn::Outcome;
 use mainstay_journal::{SessionId, session};
 use mainstay_llm::Candidate;
+use mainstay_message::Content;
 use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
@@ -21,6 +22,7 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::first_run;
 use crate::interrupt;
+use crate::output::Output;
 use crate::settings::Settings;
 
 /// Whose sessions the command line works on.
@@ -28,16 +30,42 @@ const OWNER: &str = "local";
 
 /// A store with its home, made if need be.
 pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error> {
-    fsatomic::private_directory(&settings.home).map_err(|error| {
-        Error::configuration(format!("{} cannot be made: {error}", settings.home.display()))
-            .hint("Name another directory with --home DIR.")
-    })?;
+    make_home(settings)?;
     let store = Store::open(&settings.store, options())?;
     let owner = match store.read(|tx| tx.find_owner(OWNER))? {
         Some(owner) => owner,
         None => store.write(|tx| tx.owner(OWNER))?,
     };
     Ok((store, owner))
+}
+
+/// Makes the home, if need be.
+pub(crate) fn make_home(settings: &Settings) -> Result<(), Error> {
+    fsatomic::private_directory(&settings.home).map_err(|error| {
+        Error::configuration(format!("{} cannot be made: {error}", settings.home.display()))
+            .hint("Name another directory with --home DIR.")
+    })
+}
+
+/// What a user's words are to a model: where they call for a skill, it goes along.
+pub(crate) fn said(
+    agent: &Agent,
+    workspace: &Path,
+    text: String,
+    output: Output,
+) -> Result<Vec<Content>, Error> {
+    let told = match agent.invoked(workspace, &text) {
+        None => None,
+        Some(Err(what)) => {
+            return Err(Error::failed(what).hint("See all: `mainstay skills list`"));
+        }
+        Some(Ok(invoked)) => {
+            let skill = &invoked.skill;
+            output.note(format!("skill {} from {}", skill.front.name, skill.path.display()));
+            Some(invoked.told)
+        }
+    };
+    Ok([Some(text), told].into_iter().flatten().map(Content::Text).collect())
 }
 
 /// The owner of the sessions in a store that exists; nothing where nobody has any yet.

@@ -138,6 +138,21 @@ impl From<mainstay_memory::Error> for Error {
     }
 }
 
+impl From<mainstay_agent::skills::Trouble> for Error {
+    fn from(trouble: mainstay_agent::skills::Trouble) -> Self {
+        use mainstay_agent::skills::Trouble;
+        let kind = match &trouble {
+            Trouble::Busy(_) => Kind::InUse,
+            Trouble::Missing(_) | Trouble::Exists(_) | Trouble::NotInTrash(_) => Kind::Usage,
+            Trouble::Invalid { .. }
+            | Trouble::Changed(_)
+            | Trouble::Decided { .. }
+            | Trouble::File { .. } => Kind::Failed,
+        };
+        Self { kind, message: trouble.to_string(), hints: vec![trouble.hint()] }
+    }
+}
+
 impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
@@ -145,6 +160,7 @@ impl From<mainstay_agent::Error> for Error {
             blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
                 "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
             ),
+            mainstay_agent::Error::Skills(trouble) => trouble.into(),
             other => Self::configuration(other.to_string()),
         }
     }

@@ -98,6 +98,7 @@ impl Settings {
             "mainstay approve",
             "mainstay deny",
             "mainstay answer",
+            "mainstay skills",
             "mainstay undo",
             "mainstay context",
             "mainstay cost",

@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use mainstay_agent::skills;
 use mainstay_agent::{Ended, Ending, Event, Question, Request};
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
@@ -21,6 +22,8 @@ pub(crate) struct Telling {
     /// What a parked turn waits for.
     requests: Vec<Request>,
     questions: Vec<Question>,
+    /// Whether a skill was proposed.
+    proposed: bool,
     /// Whether the last event was told.
     over: bool,
 }
@@ -35,6 +38,7 @@ impl Telling {
             session: String::new(),
             requests: Vec::new(),
             questions: Vec::new(),
+            proposed: false,
             over: false,
         }
     }
@@ -48,6 +52,10 @@ impl Telling {
             self.requests.clone_from(requests);
             self.questions.clone_from(questions);
         }
+        self.proposed |= matches!(
+            event,
+            Event::ToolResult { name, failed: false, .. } if name == skills::PROPOSE
+        );
         self.over |= matches!(event, Event::End { .. });
         if self.json {
             if let Ok(line) = serde_json::to_string(event) {
@@ -72,6 +80,10 @@ impl Telling {
     pub(crate) fn ended(&self, ended: &Ended, settings: &Settings) -> Result<(), Error> {
         if self.json {
             return Ok(());
+        }
+        if self.proposed {
+            let look = settings.command("skills proposals");
+            say(&format!("note: a skill was proposed and waits for you: `{look}`"));
         }
         let resume = settings.command(&format!("resume {}", self.session));
         match &ended.ending {

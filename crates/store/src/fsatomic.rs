@@ -98,6 +98,14 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Exchanges two files or directories of one directory durably: whoever looks finds one or the
+/// other at each name.
+pub fn exchange(left: &Path, right: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, left, CWD, right, RenameFlags::EXCHANGE)?;
+    sync_directory_of(right)
+}
+
 /// Puts `from` at `to` durably, unless something is there already.
 pub(crate) fn rename_into_vacancy(from: &Path, to: &Path) -> io::Result<()> {
     // A hard link fails when the name is taken, on every Unix; a rename would replace it.
@@ -261,6 +269,18 @@ mod tests {
         fs::remove_file(&old).unwrap();
         rename_into_vacancy(&new, &old).unwrap();
         assert_eq!(names(directory.path()), ["old"]);
+    }
+
+    #[test]
+    fn an_exchange_leaves_both_each_at_the_others_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let (left, right) = (directory.path().join("left"), directory.path().join("right"));
+        fs::create_dir(&left).unwrap();
+        write(&left.join("a"), b"a", 0o600).unwrap();
+        fs::create_dir(&right).unwrap();
+        exchange(&left, &right).unwrap();
+        assert_eq!((names(&left), names(&right)), (vec![], vec!["a".to_owned()]));
+        assert!(exchange(&left, &directory.path().join("absent")).is_err());
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub enum Piece {
     /// Words from outside: a file, a program's output. They are framed, so that nothing in them can
     /// pass for the harness or the user.
     Data(String),
+    /// Instructions that the model may follow. They are framed, so that nothing in them can pass for
+    /// the harness or the user.
+    Instructions(String),
     /// A picture.
     Image(Image),
 }
@@ -73,6 +76,11 @@ pub enum Fact {
     Loaded {
         /// Its name.
         tool: String,
+    },
+    /// The instructions of a skill were read.
+    Skill {
+        /// Its name.
+        name: String,
     },
     /// Words came from outside the machine.
     Outside {
@@ -142,12 +150,8 @@ impl Outcome {
                     separate(&mut text);
                     text.push_str(words);
                 }
-                Piece::Data(words) => {
-                    separate(&mut text);
-                    text.push_str(&format!("<data {nonce}>\n{words}"));
-                    separate(&mut text);
-                    text.push_str(&format!("</data {nonce}>"));
-                }
+                Piece::Data(words) => frame(&mut text, "data", nonce, words),
+                Piece::Instructions(words) => frame(&mut text, "skill", nonce, words),
                 Piece::Image(image) => {
                     if !text.is_empty() {
                         content.push(Content::Text(std::mem::take(&mut text)));
@@ -161,6 +165,13 @@ impl Outcome {
         }
         content
     }
+}
+
+fn frame(text: &mut String, mark: &str, nonce: &str, words: &str) {
+    separate(text);
+    text.push_str(&format!("<{mark} {nonce}>\n{words}"));
+    separate(text);
+    text.push_str(&format!("</{mark} {nonce}>"));
 }
 
 fn separate(text: &mut String) {

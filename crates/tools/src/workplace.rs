@@ -27,6 +27,8 @@ pub struct Workplace {
     pub seen: Seen,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
+    /// Directories in those that are read all the same, and never changed. Links are followed.
+    pub lent: Vec<PathBuf>,
     /// The sandbox that commands and file tools are in.
     pub confinement: Confinement,
     /// The steps that the model means to take.
@@ -46,6 +48,7 @@ impl Workplace {
             pass: Vec::new(),
             seen: Seen::default(),
             forbidden: Vec::new(),
+            lent: Vec::new(),
             confinement: Confinement::default(),
             steps: Steps::default(),
             reader: None,

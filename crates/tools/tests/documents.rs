@@ -33,7 +33,7 @@ async fn read(directory: &Path, arguments: Value) -> Outcome {
 
 fn text(outcome: &Outcome) -> String {
     let words = outcome.pieces.iter().map(|piece| match piece {
-        Piece::Said(words) | Piece::Data(words) => words.as_str(),
+        Piece::Said(words) | Piece::Data(words) | Piece::Instructions(words) => words.as_str(),
         Piece::Image(_) => "[image]",
     });
     words.collect::<Vec<_>>().join("\n")

@@ -120,7 +120,7 @@ enum Whose {
 
 fn words(outcome: &Outcome, whose: Whose) -> String {
     let words = outcome.pieces.iter().filter_map(|piece| match piece {
-        Piece::Data(words) => Some(words.as_str()),
+        Piece::Data(words) | Piece::Instructions(words) => Some(words.as_str()),
         Piece::Said(words) if whose == Whose::All => Some(words.as_str()),
         Piece::Said(_) | Piece::Image(_) => None,
     });

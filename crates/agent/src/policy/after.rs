@@ -19,6 +19,9 @@ impl Policy {
         }
         let (why, needs) = match action {
             Action::Persist(_) => ("later sessions would go by it".to_owned(), None),
+            Action::Write(path) if instructs(path) => {
+                ("later sessions would go by it".to_owned(), None)
+            }
             Action::Network(places) => {
                 let Some(new) = places.iter().find(|place| !origins.knows(place)) else {
                     return judged;
@@ -47,6 +50,22 @@ impl Policy {
     }
 }
 
+/// Whether sessions that begin in the workspace later are told what a file there says.
+fn instructs(path: &Path) -> bool {
+    let mut parts = path.iter().map(|part| part.to_string_lossy().to_lowercase()).peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        let holds = [".agents", ".claude"].contains(&part.as_str());
+        if holds && parts.peek().is_some_and(|next| next == "skills") {
+            return true;
+        }
+        if is_last && ["agents.md", "claude.md"].contains(&part.as_str()) {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use mainstay_tools::Fact;
@@ -68,7 +87,7 @@ mod tests {
         }
     }
 
-    fn actions() -> [(Action, Decision); 7] {
+    fn actions() -> [(Action, Decision); 10] {
         let run = |line: &str| Action::Execute(line.to_owned());
         let reach = |place: &str| Action::Network(vec![place.to_owned()]);
         [
@@ -79,6 +98,9 @@ mod tests {
             (run("git push origin main"), Decision::Ask),
             (run("cargo test"), Decision::Allow),
             (Action::Write("a.txt".into()), Decision::Allow),
+            (Action::Write("a/AGENTS.md".into()), Decision::Ask),
+            (Action::Write("a/.agents/skills/b/scripts/c.sh".into()), Decision::Ask),
+            (Action::Write(".claude/settings.json".into()), Decision::Allow),
         ]
     }
 

@@ -27,7 +27,11 @@ pub(crate) fn measure(report: &mut Report) {
 fn taken_up(url: &str, entries: usize) -> f64 {
     let scene = Scene::new(url);
     let place = Location::file(scene.home().join("store.db"));
-    let options = Options::new(Schema::new(&[JOURNAL, mainstay_agent::AGENT]));
+    let options = Options::new(Schema::new(&[
+        JOURNAL,
+        mainstay_agent::AGENT,
+        mainstay_agent::skills::SKILLS,
+    ]));
     let store = Store::open(&place, options).unwrap();
     let (id, turn) = (SessionId::new(), TurnId::new());
     let workspace = scene.workspace().display().to_string();

@@ -9,8 +9,17 @@ pub(crate) struct Vocabulary {
     pub(crate) models: Vec<String>,
     /// Sessions: their ids and titles.
     pub(crate) sessions: Vec<(String, String)>,
+    /// Skills: their names and descriptions.
+    pub(crate) skills: Vec<(String, String)>,
     /// Files and directories of the workspace, once they were asked for.
     pub(crate) files: Vec<String>,
+}
+
+impl Vocabulary {
+    /// Whether there is a skill of this name.
+    pub(crate) fn has_skill(&self, name: &str) -> bool {
+        self.skills.iter().any(|(known, _)| known == name)
+    }
 }
 
 /// What fits at the cursor.
@@ -38,7 +47,7 @@ impl Menu {
     pub(crate) fn at(text: &str, cursor: usize, known: &Vocabulary) -> Option<Self> {
         let before = &text[..cursor];
         let (from, items) = match word_of(before) {
-            Wanted::Command(typed) => (0, commands(typed)),
+            Wanted::Command(typed) => (0, commands(typed, &known.skills)),
             Wanted::Model(from, typed) => (from, plain(&known.models, typed)),
             Wanted::Session(from, typed) => (from, sessions(&known.sessions, typed)),
             Wanted::File(from, typed) => (from, files(&known.files, typed)),
@@ -121,12 +130,18 @@ fn word_of(before: &str) -> Wanted<'_> {
     }
 }
 
-fn commands(typed: &str) -> Vec<Item> {
+fn commands(typed: &str, skills: &[(String, String)]) -> Vec<Item> {
+    let skills =
+        skills.iter().filter(|(name, _)| name.starts_with(&typed[1..]) && !slash::is_command(name));
+    let skills = skills
+        .map(|(name, note)| Item { word: format!("/{name} "), note: note.clone() })
+        .take(MOST);
     let all = slash::ALL.iter().filter(|(_, name, ..)| name.starts_with(&typed[1..]));
     all.map(|(_, name, takes, note)| {
         let end = if takes.is_empty() { "" } else { " " };
         Item { word: format!("/{name}{end}"), note: format!("{takes} {note}").trim().to_owned() }
     })
+    .chain(skills)
     .collect()
 }
 
@@ -183,6 +198,10 @@ mod tests {
         Vocabulary {
             models: vec!["local/qwen".into(), "anthropic/claude".into()],
             sessions: vec![("0abc".into(), "Mend the tests".into())],
+            skills: vec![
+                ("release-notes".into(), "Writes notes".into()),
+                ("retry".into(), "hidden".into()),
+            ],
             files: ["src/", "src/main.rs", "src/chat/text.rs", "README.md"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -196,7 +215,8 @@ mod tests {
 
     #[test]
     fn what_fits_depends_on_where_the_cursor_is() {
-        assert_eq!(words("/re"), ["/resume ", "/retry"]);
+        assert_eq!(words("/re"), ["/resume ", "/retry", "/release-notes "]);
+        assert_eq!(words("/rel"), ["/release-notes "]);
         assert_eq!(words("/model cl"), ["anthropic/claude", "local/qwen"]);
         assert_eq!(words("/resume mend"), ["0abc"]);
         assert_eq!(words("look at @main"), ["@src/main.rs"]);
@@ -213,7 +233,7 @@ mod tests {
     fn choosing_goes_round() {
         let mut menu = Menu::at("/re", 3, &known()).unwrap();
         menu.step(false);
-        assert_eq!(menu.word(), "/retry");
+        assert_eq!(menu.word(), "/release-notes ");
         menu.step(true);
         assert_eq!(menu.word(), "/resume ");
         assert_eq!(menu.rows(1).len(), 1);

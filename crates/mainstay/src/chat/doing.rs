@@ -26,6 +26,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Alt-Enter, Ctrl-J", "a new line (or a backslash before Enter)"),
     ("Up, Down", "what was sent before"),
     ("Tab", "complete commands, models and @files"),
+    ("/NAME words", "use the skill of this name; /skills shows them"),
     ("@picture.png", "send a picture along"),
     ("Ctrl-O", "show all of the last folded output"),
     ("Ctrl-C", "stop the turn; a second one leaves"),
@@ -49,6 +50,7 @@ impl Talk<'_> {
     fn learn_words(&mut self) {
         let models = engine::model_names(self.place.context, &self.place.workspace);
         self.screen.vocabulary.models = models.unwrap_or_default();
+        self.learn_skills();
         let sessions = self.place.sessions(50).unwrap_or_default();
         self.screen.vocabulary.sessions = sessions
             .into_iter()
@@ -102,6 +104,7 @@ impl Talk<'_> {
             Slash::Context => self.context(),
             Slash::Cost => self.cost(),
             Slash::Approvals => self.approvals(),
+            Slash::Skills => self.skills(rest),
             Slash::Processes => self.processes(),
             Slash::Quit => {
                 self.stop_and_leave();
@@ -364,7 +367,11 @@ fn asked(words: &str) -> Line {
 
 /// The words of a message; pictures are named.
 fn words(content: &[Content]) -> String {
-    let parts = content.iter().map(|part| match part {
+    let told = |part: &&Content| {
+        // What a skill says follows what was typed, and is long.
+        !part.text().is_some_and(|text| text.starts_with(mainstay_agent::skills::CALLED))
+    };
+    let parts = content.iter().filter(told).map(|part| match part {
         Content::Text(text) => text.clone(),
         Content::Image(image) => format!("({})", image.media_type),
     });

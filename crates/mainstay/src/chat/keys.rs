@@ -143,13 +143,21 @@ impl Screen {
             self.hint = Some("That is more than 4 MiB: put it into a file.".to_owned());
             return None;
         }
-        match slash::parse(words) {
+        let is_known = |name: &str| self.vocabulary.has_skill(name);
+        let skill = slash::skill(words, is_known).is_some();
+        match slash::parse(words).filter(|_| !skill) {
             Some(Err(wrong)) => {
                 self.hint = Some(wrong);
                 return None;
             }
             Some(Ok((slash, rest))) => {
                 let rest = rest.to_owned();
+                let name = words[1..].split(char::is_whitespace).next().unwrap_or_default();
+                if slash::is_command(name) && self.vocabulary.has_skill(name) {
+                    self.hint = Some(format!(
+                        "/{name} is a command; for the skill of that name say that you mean it"
+                    ));
+                }
                 if self.is_working() && !slash.works_during_a_turn() {
                     self.hint = Some("A turn is running: wait, or stop it with Ctrl-C.".to_owned());
                     return None;

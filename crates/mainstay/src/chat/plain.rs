@@ -46,7 +46,9 @@ async fn answer(
         if line.trim().is_empty() {
             continue;
         }
-        match slash::parse(line.trim()) {
+        let found = |name: &str| place.agent.skills(&place.workspace).get(name).is_some();
+        let skill = slash::skill(&line, found).is_some();
+        match slash::parse(line.trim()).filter(|_| !skill) {
             Some(Ok((Slash::Quit, _))) => break,
             Some(_) => {
                 telling.aside("Commands need a terminal; only /quit works here.");
@@ -54,7 +56,11 @@ async fn answer(
             }
             None => {}
         }
-        let input = Input { content: vec![Content::Text(line)], key: None };
+        let content = match skill {
+            true => engine::said(&place.agent, &place.workspace, line, place.context.output)?,
+            false => vec![Content::Text(line)],
+        };
+        let input = Input { content, key: None };
         let mut observer = |event| telling.event(&event);
         let ended = work.turn(&input, &mut observer, cancel).await?;
         telling.ended(&ended, &place.settings)?;

@@ -1,5 +1,7 @@
 //! The commands of the chat: lines that begin with a slash.
 
+use mainstay_agent::skills::is_invocation;
+
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slash {
@@ -13,6 +15,7 @@ pub(crate) enum Slash {
     Context,
     Cost,
     Approvals,
+    Skills,
     Processes,
     Quit,
 }
@@ -34,6 +37,12 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
         "",
         "show what waits for a decision, and what you always allow",
     ),
+    (
+        Slash::Skills,
+        "skills",
+        "[approve|reject ID]",
+        "show the skills, and decide about those that are proposed",
+    ),
     (Slash::Processes, "processes", "", "show what runs in the background"),
     (Slash::Quit, "quit", "", "leave; everything is kept"),
 ];
@@ -43,7 +52,7 @@ impl Slash {
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
             Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
-            Self::Quit => true,
+            Self::Skills | Self::Quit => true,
             Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
         }
     }
@@ -71,9 +80,30 @@ pub(crate) fn parse(line: &str) -> Option<Result<(Slash, &str), String>> {
     })
 }
 
+/// Whether a word is the whole name of a command.
+pub(crate) fn is_command(name: &str) -> bool {
+    ALL.iter().any(|(_, full, ..)| *full == name)
+}
+
+/// The skill that a line calls for by its whole name, if it is known and no command has the name.
+pub(crate) fn skill(line: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
+    let (name, _) = is_invocation(line)?;
+    (!is_command(name) && is_known(name)).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_skill_is_called_by_its_whole_name_and_a_command_comes_first() {
+        let known = |name: &str| ["deploy", "help", "q"].contains(&name);
+        assert_eq!(skill("/deploy now", known), Some("deploy"));
+        assert_eq!(skill("/q", known), Some("q"), "before a shortened command");
+        assert_eq!(skill("/help", known), None);
+        assert_eq!(skill("/dep", known), None);
+        assert_eq!(skill("/deploy/x", known), None);
+    }
 
     #[test]
     fn names_may_be_shortened_while_they_are_clear() {

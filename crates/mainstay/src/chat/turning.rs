@@ -1,5 +1,6 @@
 //! A turn of the chat: begun, steered, stopped, and taken in when it is over.
 
+use mainstay_agent::skills::PROPOSE;
 use mainstay_agent::{Ended, Ending, Event, Steering, Work};
 use mainstay_journal::turn::{Outcome, State};
 use mainstay_message::Content;
@@ -45,7 +46,8 @@ impl Talk<'_> {
     }
 
     pub(super) fn steer(&mut self, words: &str) {
-        match (&self.turn, self.content(words)) {
+        let content = self.content(words);
+        match (&self.turn, content) {
             (Some(turn), Ok(content)) => turn.steering.push(content),
             (_, Err(wrong)) => {
                 self.screen.error(&wrong, &[]);
@@ -56,9 +58,11 @@ impl Talk<'_> {
         }
     }
 
-    fn content(&self, words: &str) -> Result<Vec<Content>, String> {
+    fn content(&mut self, words: &str) -> Result<Vec<Content>, String> {
         let home = crate::env::HOME.get().map(std::path::PathBuf::from);
-        pictures::content(words, &self.place.workspace, home.as_deref())
+        let mut content = pictures::content(words, &self.place.workspace, home.as_deref())?;
+        content.extend(self.called_skill(words)?);
+        Ok(content)
     }
 
     /// Begins a turn, or goes on with one.
@@ -107,6 +111,9 @@ impl Talk<'_> {
         self.screen.event(event);
         if matches!(event, Event::ToolResult { name, .. } if name == "process") {
             self.count_processes();
+        }
+        if matches!(event, Event::ToolResult { name, failed: false, .. } if name == PROPOSE) {
+            self.screen.note("a skill was proposed and waits for you: /skills");
         }
     }
 

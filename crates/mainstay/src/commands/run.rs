@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use mainstay_agent::{Agent, Ended, Input, Work};
 use mainstay_journal::session::Session;
-use mainstay_message::Content;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Overrides;
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
 fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
     let settings = context.settings()?;
     args.choices.check()?;
-    let input = Input { content: vec![Content::Text(text(&args.text)?)], key: args.key.clone() };
+    let text = text(&args.text)?;
     if let Some(key) = &args.key
         && (key.is_empty() || key.len() > 200)
     {
@@ -111,6 +110,8 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
         (None, None) => current_directory()?,
     };
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
+    let content = engine::said(&agent, &workspace, text, context.output)?;
+    let input = Input { content, key: args.key.clone() };
     let work = match &known {
         Some(session) => *engine::open(&agent, session.id)?,
         None => agent.begin(&workspace, &wording::today())?,

@@ -43,6 +43,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
         sandbox: super::sandbox::wishes(config)?,
+        skills: config.skills()?,
         tools: web::tools(config)?,
         reader: Some(Reader {
             program: PathBuf::from("/proc/self/exe"),

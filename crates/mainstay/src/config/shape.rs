@@ -27,6 +27,7 @@ pub(super) struct File {
     pub(super) limits: Limits,
     pub(super) shell: Shell,
     pub(super) sandbox: Sandbox,
+    pub(super) skills: Skills,
     pub(super) delegate: Delegate,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
@@ -126,6 +127,13 @@ pub(super) struct Sandbox {
     pub(super) network: Option<bool>,
 }
 
+/// Where skills are looked for besides the home and the workspace.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Skills {
+    pub(super) paths: Vec<String>,
+}
+
 /// Child sessions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -214,6 +222,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "limits",
             "shell",
             "sandbox",
+            "skills",
             "delegate",
             "fetch",
             "search",
@@ -250,6 +259,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
     ("shell", &["pass_environment"]),
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
+    ("skills", &["paths"]),
     ("delegate", &["at_once"]),
     ("fetch", &["allow_private"]),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),

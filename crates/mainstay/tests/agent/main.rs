@@ -24,6 +24,8 @@ mod redaction;
 mod sandbox;
 mod sessions;
 mod sharing;
+mod skills;
+mod skills_proposed;
 mod tainting;
 mod terminal;
 mod tools_in_turns;

@@ -31,6 +31,10 @@ fn help_of_every_command() {
     check("help_approve", "approve --help");
     check("help_deny", "deny --help");
     check("help_answer", "answer --help");
+    check("help_skills", "skills --help");
+    for command in ["list", "add", "proposals", "approve", "trash"] {
+        check(&format!("help_skills_{command}"), &format!("skills {command} --help"));
+    }
     check("help_audit", "audit --help");
     check("help_cost", "cost --help");
     check("help_models", "models --help");
@@ -132,6 +136,16 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-sessions-rename.1",
             "mainstay-sessions-show.1",
             "mainstay-sessions.1",
+            "mainstay-skills-add.1",
+            "mainstay-skills-approve.1",
+            "mainstay-skills-list.1",
+            "mainstay-skills-proposals.1",
+            "mainstay-skills-reject.1",
+            "mainstay-skills-remove.1",
+            "mainstay-skills-restore.1",
+            "mainstay-skills-show.1",
+            "mainstay-skills-trash.1",
+            "mainstay-skills.1",
             "mainstay-store-check.1",
             "mainstay-store-copy.1",
             "mainstay-store-info.1",

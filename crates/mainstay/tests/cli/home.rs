@@ -100,6 +100,7 @@ pub(crate) fn options() -> Options {
     Options::new(Schema::new(&[
         mainstay_journal::JOURNAL,
         mainstay_agent::AGENT,
+        mainstay_agent::skills::SKILLS,
         mainstay_memory::MEMORY,
     ]))
 }

@@ -24,6 +24,8 @@ const INSIDE_LIMIT: usize = 100_000;
 pub(crate) struct Bounds {
     workspace: PathBuf,
     closed: Vec<PathBuf>,
+    /// What is read in closed directories, and not changed.
+    lent: Vec<PathBuf>,
     confinement: Confinement,
     identities: HashSet<Identity>,
     /// The files inside the closed directories; `None` when there are too many to know.
@@ -46,7 +48,8 @@ impl Bounds {
         let workspace =
             fs::canonicalize(&workplace.workspace).unwrap_or_else(|_| workplace.workspace.clone());
         let confinement = workplace.confinement.clone();
-        Self { workspace, closed, confinement, identities, inside: OnceLock::new() }
+        let lent = workplace.lent.clone();
+        Self { workspace, closed, lent, confinement, identities, inside: OnceLock::new() }
     }
 
     /// The real path of what a model named: absolute, links followed, also when nothing is there
@@ -63,11 +66,34 @@ impl Bounds {
         if self.is_closed(&real) { Err(self.refusal(&real)) } else { Ok(real) }
     }
 
+    /// The same for what is to be changed.
+    pub(crate) fn locate_to_change(&self, path: &str) -> Result<PathBuf, Outcome> {
+        let real = self.locate(path)?;
+        if self.lender(&real).is_none() {
+            return Ok(real);
+        }
+        Err(Outcome::failed(format!(
+            "{} belongs to a skill of the user's, which no tool changes. Propose the change with \
+             `propose_skill`.",
+            self.shown(&real)
+        )))
+    }
+
+    /// The directory by which a path, which is real, is lent.
+    fn lender(&self, path: &Path) -> Option<&PathBuf> {
+        self.lent.iter().find(|lent| path.starts_with(lent))
+    }
+
     /// Whether no tool may open `path`, which is real.
     pub(crate) fn is_closed(&self, path: &Path) -> bool {
         // What the process knows of itself, its environment among it; the kernel lets a thread look.
         if path.starts_with(format!("/proc/{}", std::process::id())) {
             return true;
+        }
+        if let Some(lent) = self.lender(path) {
+            // What is closed may be mounted or linked to in there.
+            let inner = path.ancestors().take_while(|at| at != lent);
+            return inner.into_iter().any(|at| fs::metadata(at).is_ok_and(|it| self.closes(&it)));
         }
         if self.closed.iter().any(|closed| path.starts_with(closed)) {
             return true;
@@ -121,7 +147,10 @@ impl Bounds {
                 for entry in entries.flatten() {
                     let Ok(metadata) = entry.metadata() else { continue };
                     if metadata.is_dir() {
-                        left.push(entry.path());
+                        // What is lent may have as many names as it likes.
+                        if !self.lent.contains(&entry.path()) {
+                            left.push(entry.path());
+                        }
                     } else if found.len() == INSIDE_LIMIT {
                         return None;
                     } else {

@@ -125,7 +125,7 @@ struct Edit {
 impl Edit {
     fn prepare(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Self, Outcome> {
         let bounds = Bounds::of(workplace);
-        let path = bounds.locate(&given.path)?;
+        let path = bounds.locate_to_change(&given.path)?;
         let mut before = Before::look(&bounds, &path, stop)?;
         let Before::Present { metadata, content } = &mut before else {
             return Err(Closed::Missing.outcome(&bounds, &path));
@@ -192,7 +192,7 @@ fn run(
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
     let bounds = Bounds::of(workplace);
-    let _turn = turn(&bounds.locate(&given.path)?);
+    let _turn = turn(&bounds.locate_to_change(&given.path)?);
     let edit = Edit::prepare(workplace, given, stop)?;
     let shown = bounds.shown(&edit.path);
     let after = hash(&edit.new);
@@ -222,7 +222,7 @@ fn run(
 
 fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> Settled {
     let bounds = Bounds::of(workplace);
-    let found = bounds.locate(&given.path).and_then(|path| {
+    let found = bounds.locate_to_change(&given.path).and_then(|path| {
         let now = Before::look(&bounds, &path, stop)?;
         Ok((path, now))
     });

@@ -80,7 +80,7 @@ impl Tool for WriteFile {
 /// What a call that changes the file of its argument `path` would do.
 pub(super) fn action(call: &Invocation<'_>) -> Action {
     match call.arguments.get("path").and_then(Value::as_str) {
-        Some(path) => match Bounds::of(call.workplace).locate(path) {
+        Some(path) => match Bounds::of(call.workplace).locate_to_change(path) {
             Ok(path) => Action::Write(path),
             Err(_) => Action::Write(call.workplace.workspace.join(path)),
         },
@@ -95,7 +95,7 @@ pub(super) fn room(call: &Invocation<'_>) -> Room {
     let confinement = &call.workplace.confinement;
     let path = call.arguments.get("path").and_then(Value::as_str);
     match path.filter(|_| confinement.sandbox().is_some()) {
-        Some(path) => match Bounds::of(call.workplace).locate(path) {
+        Some(path) => match Bounds::of(call.workplace).locate_to_change(path) {
             Ok(path) => confinement.room_for(&path),
             Err(_) => confinement.room(),
         },
@@ -105,7 +105,7 @@ pub(super) fn room(call: &Invocation<'_>) -> Room {
 
 fn plan(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Value, Outcome> {
     let bounds = Bounds::of(workplace);
-    let path = bounds.locate(&given.path)?;
+    let path = bounds.locate_to_change(&given.path)?;
     let before = Before::look(&bounds, &path, stop)?;
     let last = workplace.seen.last(&path);
     let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
@@ -121,7 +121,7 @@ fn write(
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
     let bounds = Bounds::of(workplace);
-    let path = bounds.locate(&given.path)?;
+    let path = bounds.locate_to_change(&given.path)?;
     let _turn = turn(&path);
     let before = Before::look(&bounds, &path, stop)?;
     let last = workplace.seen.last(&path);

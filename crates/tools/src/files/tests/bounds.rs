@@ -57,6 +57,45 @@ async fn a_closed_file_is_refused_by_each_of_its_names() {
     assert_eq!(fs::read_to_string(&store).unwrap(), "secret\n");
 }
 
+#[tokio::test]
+async fn what_is_lent_is_read_and_never_changed_and_opens_nothing_else() {
+    let mut place = Place::new();
+    let lent = place.outside("home/skills");
+    fs::create_dir_all(lent.join("one")).unwrap();
+    fs::write(lent.join("one/SKILL.md"), "shown\n").unwrap();
+    fs::hard_link(lent.join("one/SKILL.md"), lent.join("one/again")).unwrap();
+    fs::write(place.outside("home/keys.toml"), "secret\n").unwrap();
+    fs::write(place.outside("store.db"), "secret\n").unwrap();
+    fs::hard_link(place.outside("home/keys.toml"), lent.join("one/keys")).unwrap();
+    fs::hard_link(place.outside("store.db"), lent.join("one/store")).unwrap();
+    symlink("../../keys.toml", lent.join("one/link")).unwrap();
+    place.workplace.lent = vec![lent];
+    for path in ["../home/skills/one/SKILL.md", "../home/skills/one/again"] {
+        let read = place.call("read_file", json!({ "path": path })).await;
+        assert!(data(&read).contains("shown"), "{read:?}");
+    }
+    let found = place.call("grep", json!({ "pattern": "shown", "path": "../home/skills" })).await;
+    assert!(data(&found).contains("SKILL.md"), "{found:?}");
+    let secret = place.call("grep", json!({ "pattern": "secret", "path": "../home/skills" })).await;
+    assert!(!data(&secret).contains("secret"), "{secret:?}");
+    for path in ["one/keys", "one/store", "one/link", "../keys.toml", "../new", ".."] {
+        let path = format!("../home/skills/{path}");
+        let read = place.call("read_file", json!({ "path": path })).await;
+        assert!(read.failed && !data(&read).contains("secret"), "{path}: {read:?}");
+        assert_says(&read, "which no tool opens");
+    }
+    for (tool, arguments) in [
+        ("write_file", json!({ "path": "../home/skills/one/SKILL.md", "content": "mine" })),
+        ("write_file", json!({ "path": "../home/skills/new/SKILL.md", "content": "mine" })),
+        ("edit_file", json!({ "path": "../home/skills/one/SKILL.md", "old": "shown", "new": "x" })),
+    ] {
+        let outcome = place.call(tool, arguments).await;
+        assert!(outcome.failed, "{outcome:?}");
+        assert_says(&outcome, "propose_skill");
+    }
+    assert_eq!(fs::read_to_string(place.outside("home/skills/one/SKILL.md")).unwrap(), "shown\n");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_tool_costs_the_store_its_locks() {

@@ -1,0 +1,114 @@
+//! `mainstay skills`
+
+mod add;
+mod approve;
+mod list;
+mod proposals;
+mod reject;
+mod remove;
+mod restore;
+mod show;
+mod trash;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use mainstay_agent::skills::{self, Places, Proposal, Shelf};
+use mainstay_store::{OwnerId, Store};
+
+use super::run::{current_directory, directory};
+use crate::config::Config;
+use crate::context::{Context, open_existing};
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::settings::Settings;
+
+/// Look at skills, add and remove them, and decide about those that are proposed
+///
+/// A skill is a folder with a SKILL.md: a name and a description, then instructions, with scripts and
+/// references beside it. Skills are found in the home (skills/), in the places that `[skills] paths`
+/// names, and in the workspace (.agents/skills, .claude/skills, from the root of its repository
+/// down). The nearer one holds.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Add(add::AddArgs),
+    Remove(remove::RemoveArgs),
+    Restore(restore::RestoreArgs),
+    Trash(trash::TrashArgs),
+    Proposals(proposals::ProposalsArgs),
+    Approve(approve::ApproveArgs),
+    Reject(reject::RejectArgs),
+}
+
+pub(crate) fn run(command: &SkillsCommand, context: &Context) -> Result<Exit, Error> {
+    match command {
+        SkillsCommand::List(args) => list::run(args, context),
+        SkillsCommand::Show(args) => show::run(args, context),
+        SkillsCommand::Add(args) => add::run(args, context),
+        SkillsCommand::Remove(args) => remove::run(args, context),
+        SkillsCommand::Restore(args) => restore::run(args, context),
+        SkillsCommand::Trash(args) => trash::run(args, context),
+        SkillsCommand::Proposals(args) => proposals::run(args, context),
+        SkillsCommand::Approve(args) => approve::run(args, context),
+        SkillsCommand::Reject(args) => reject::run(args, context),
+    }
+}
+
+/// Where skills are looked for, seen from a directory.
+fn places(context: &Context, workspace: Option<&Path>) -> Result<(Places, PathBuf), Error> {
+    let workspace = match workspace {
+        Some(path) => directory(path)?,
+        None => current_directory()?,
+    };
+    let config = Config::load(&context.settings()?, Some(&workspace), context.output)?;
+    Ok((config.skills()?, workspace))
+}
+
+/// The home's skills.
+pub(crate) fn shelf(settings: &Settings) -> Shelf {
+    Shelf::at(settings.home.join("skills"))
+}
+
+/// The store, with what a crash interrupted finished; nothing where nobody has proposed anything.
+fn proposed(settings: &Settings) -> Result<Option<(Store, OwnerId)>, Error> {
+    let store = match open_existing(&settings.store) {
+        Err(mainstay_store::Error::Absent { .. }) => return Ok(None),
+        store => store?,
+    };
+    let Some(owner) = engine::find_owner(&store)? else { return Ok(None) };
+    skills::settle(&store, owner, &shelf(settings))?;
+    Ok(Some((store, owner)))
+}
+
+/// A proposal that must be there.
+fn named(settings: &Settings, typed: &str) -> Result<(Store, OwnerId, Proposal), Error> {
+    let unknown = || mainstay_store::Error::UnknownId {
+        what: "proposal".to_owned(),
+        typed: typed.to_owned(),
+    };
+    let (store, owner) = proposed(settings)?.ok_or_else(unknown)?;
+    let found = store.read(|tx| skills::find_proposal(tx, owner, typed))?;
+    Ok((store, owner, found))
+}
+
+/// Asks on a terminal; where nobody can answer, says how to say yes.
+fn confirmed(question: &str) -> Result<bool, Error> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(
+            Error::usage(format!("nobody can be asked: {question}")).hint("Say it with --yes.")
+        );
+    }
+    let mut output = io::stderr().lock();
+    // With standard error gone the answer decides.
+    let _ = write!(output, "{question} [y/N] ");
+    let _ = output.flush();
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| {
+        Error::failed(format!("the answer cannot be read: {error}")).hint("Say it with --yes.")
+    })?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

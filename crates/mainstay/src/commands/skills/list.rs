@@ -1,0 +1,58 @@
+//! `mainstay skills list`
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use mainstay_agent::skills::{self, Which, visible};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::wording;
+
+/// List the skills, where each comes from, and what cannot be used
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Seen from this directory [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let (places, workspace) = super::places(context, args.workspace.as_deref())?;
+    let waiting = match super::proposed(&settings)? {
+        None => 0,
+        Some((store, owner)) => store.read(|tx| skills::list(tx, owner, Which::Waiting))?.len(),
+    };
+    let found = skills::find(&places, &workspace);
+    let mut text = String::new();
+    let width = found.skills.iter().map(|skill| skill.front.name.len()).max().unwrap_or(0);
+    for skill in &found.skills {
+        let (name, origin) = (&skill.front.name, skill.origin.as_str());
+        let description = visible(&wording::line(&skill.front.description));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:<width$}  {origin:<9}  {description}");
+        for hidden in found.shadowed.iter().filter(|it| it.skill.front.name == *name) {
+            let (hidden, holds) = (hidden.skill.path.display(), skill.path.display());
+            let _ = writeln!(text, "    {holds} holds, before {hidden}");
+        }
+    }
+    if found.skills.is_empty() {
+        text.push_str("There are no skills. Add one: `mainstay skills add FOLDER`\n");
+    }
+    for warning in &found.warnings {
+        let _ = writeln!(text, "cannot be used: {}", visible(&warning.to_string()));
+    }
+    if waiting > 0 {
+        let many = wording::count(waiting as u64, "proposal");
+        let verb = if waiting == 1 { "waits" } else { "wait" };
+        let _ = writeln!(text, "{many} {verb} for you: `mainstay skills proposals`");
+    }
+    let mut data = json!(found);
+    data["waiting"] = json!(waiting);
+    context.output.answer(&data, &settings.completed(&text))?;
+    Ok(Exit::Done)
+}

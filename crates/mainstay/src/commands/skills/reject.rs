@@ -1,0 +1,29 @@
+//! `mainstay skills reject`
+
+use clap::Args;
+use mainstay_agent::skills;
+use mainstay_store::ProcessIdentity;
+
+use super::proposals;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::person;
+
+/// Turn a proposed skill down
+#[derive(Args, Debug)]
+pub(crate) struct RejectArgs {
+    /// The proposal (the start of its id is enough); see `mainstay skills proposals`
+    id: String,
+}
+
+pub(super) fn run(args: &RejectArgs, context: &Context) -> Result<Exit, Error> {
+    person::only("mainstay skills reject")?;
+    let settings = context.settings()?;
+    let (store, owner, found) = super::named(&settings, &args.id)?;
+    let by = format!("`mainstay skills reject` ({})", ProcessIdentity::current());
+    let rejected = skills::reject(&store, owner, found.id, &by)?;
+    let text = format!("Rejected; {} stays as it is.\n", rejected.name);
+    context.output.answer(&proposals::data(&rejected), &text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,30 @@
+//! `[skills]`: where skills are looked for besides the workspace.
+
+use std::path::PathBuf;
+
+use mainstay_agent::skills::Places;
+
+use super::Config;
+use crate::env;
+use crate::error::Error;
+
+impl Config {
+    /// The home's skills, and the paths that the file names.
+    pub(crate) fn skills(&self) -> Result<Places, Error> {
+        let user = env::HOME.get().map(PathBuf::from);
+        let mut given = Vec::new();
+        for said in &self.file.skills.paths {
+            let path = match (said.strip_prefix("~/"), &user) {
+                (Some(below), Some(user)) => user.join(below),
+                _ => PathBuf::from(said),
+            };
+            if !path.is_absolute() {
+                return Err(self
+                    .wrong(format!("skills.paths has {said:?}, which is no whole path"))
+                    .hint("Write paths that begin with / or with ~/."));
+            }
+            given.push(path);
+        }
+        Ok(Places { home: Some(self.home.join("skills")), given })
+    }
+}
