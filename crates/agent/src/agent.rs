@@ -14,6 +14,7 @@ use crate::delegate::Delegate;
 use crate::endings::Endings;
 use crate::memory::{self, MemoryTool, Providers};
 use crate::offer::Offer;
+use crate::session_search::SessionSearch;
 use crate::skills::{self, LoadSkill, ProposeSkill};
 use crate::work::Work;
 use crate::{Result, Settings, prompt};
@@ -148,6 +149,7 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
     tools.push(Arc::new(MemoryTool::new(agent.clone())));
+    tools.push(Arc::new(SessionSearch::new(agent.clone())));
     tools.push(Arc::new(Delegate::new(agent.clone())));
     tools.push(Arc::new(LoadSkill::new(settings.skills.clone())));
     tools.push(Arc::new(ProposeSkill::new(agent)));

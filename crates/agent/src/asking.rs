@@ -80,30 +80,7 @@ impl Sizes {
     }
 
     pub(crate) fn add(&mut self, body: &Body) {
-        let content = |content: &[Content]| -> usize {
-            content
-                .iter()
-                .map(|part| match part {
-                    Content::Text(text) => text.len(),
-                    Content::Image(_) => IMAGE_BYTES,
-                })
-                .sum()
-        };
-        self.bytes += match body {
-            Body::User { content: parts } => content(parts),
-            Body::Result { result, .. } => content(&result.content) + 40,
-            Body::Notice { text } => text.len(),
-            // After these the view is measured anew.
-            Body::End { .. } | Body::Compaction(_) | Body::Restored { .. } => 0,
-            Body::Assistant { parts, .. } => parts
-                .iter()
-                .map(|part| match part {
-                    AssistantPart::Text(text) => text.len(),
-                    AssistantPart::Call(call) => call.name.len() + call.arguments.len() + 60,
-                    AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
-                })
-                .sum(),
-        };
+        self.bytes += body_bytes(body);
     }
 
     /// Takes in that the conversation is another one now, with these bytes.
@@ -120,6 +97,11 @@ impl Sizes {
             let ratio = self.bytes as f64 / tokens as f64;
             self.bytes_a_token = ratio.clamp(0.5, 20.0);
         }
+    }
+
+    /// The bytes of a token, as providers count.
+    pub(crate) fn bytes_a_token(&self) -> f64 {
+        self.bytes_a_token
     }
 
     pub(crate) fn tokens(&self) -> i64 {
@@ -148,6 +130,34 @@ impl Sizes {
         let prices = settings.chain.iter().filter_map(|candidate| candidate.prices.as_ref());
         let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
         Amount { money, tokens: input + output, calls: 1 }
+    }
+}
+
+/// What an entry adds to a request; a picture counts as some bytes.
+pub(crate) fn body_bytes(body: &Body) -> usize {
+    let content = |content: &[Content]| -> usize {
+        content
+            .iter()
+            .map(|part| match part {
+                Content::Text(text) => text.len(),
+                Content::Image(_) => IMAGE_BYTES,
+            })
+            .sum()
+    };
+    match body {
+        Body::User { content: parts } => content(parts),
+        Body::Result { result, .. } => content(&result.content) + 40,
+        Body::Notice { text } => text.len(),
+        // After these the view is measured anew.
+        Body::End { .. } | Body::Compaction(_) | Body::Restored { .. } => 0,
+        Body::Assistant { parts, .. } => parts
+            .iter()
+            .map(|part| match part {
+                AssistantPart::Text(text) => text.len(),
+                AssistantPart::Call(call) => call.name.len() + call.arguments.len() + 60,
+                AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
+            })
+            .sum(),
     }
 }
 

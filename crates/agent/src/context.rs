@@ -93,10 +93,42 @@ pub(crate) fn bytes(messages: &[Message]) -> usize {
     Kinds::of(messages).all()
 }
 
+/// What a request is made of that has so many tokens in all.
+pub(crate) fn measured_as(
+    prompt: &str,
+    specs: &[ToolSpec],
+    messages: &[Message],
+    tokens: u64,
+    window: Option<u64>,
+) -> Context {
+    let bytes = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>() + bytes(messages);
+    let bytes_a_token = ratio(bytes, tokens.max(1));
+    made_of(prompt, specs, messages, bytes_a_token, None, window)
+}
+
 fn measured(
     prompt: &str,
     specs: &[ToolSpec],
     messages: &[Message],
+    counted: Option<Counted>,
+    window: Option<u64>,
+) -> Context {
+    let fixed = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>();
+    // What was asked last went up to the last answer.
+    let last_answer = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
+    let asked = last_answer.map(|end| fixed + Kinds::of(&messages[..end]).all());
+    let bytes_a_token = match (&counted, asked) {
+        (Some(counted), Some(asked)) if counted.tokens > 0 => ratio(asked, counted.tokens),
+        _ => USUAL_BYTES,
+    };
+    made_of(prompt, specs, messages, bytes_a_token, counted, window)
+}
+
+fn made_of(
+    prompt: &str,
+    specs: &[ToolSpec],
+    messages: &[Message],
+    bytes_a_token: f64,
     counted: Option<Counted>,
     window: Option<u64>,
 ) -> Context {
@@ -107,16 +139,7 @@ fn measured(
         sizes.push((name, text.len()));
     }
     sizes.push(("tools".to_owned(), specs.iter().map(spec_bytes).sum()));
-    let fixed: usize = sizes.iter().map(|(_, bytes)| bytes).sum();
-    let by_kind = Kinds::of(messages);
-    // What was asked last went up to the last answer.
-    let last_answer = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
-    let asked = last_answer.map(|end| fixed + Kinds::of(&messages[..end]).all());
-    let bytes_a_token = match (&counted, asked) {
-        (Some(counted), Some(asked)) if counted.tokens > 0 => ratio(asked, counted.tokens),
-        _ => USUAL_BYTES,
-    };
-    sizes.extend(by_kind.named().into_iter().filter(|(_, bytes)| *bytes > 0));
+    sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));
     let parts: Vec<Part> = sizes
         .into_iter()
         .map(|(name, bytes)| Part { name, bytes, tokens: tokens(bytes, bytes_a_token) })

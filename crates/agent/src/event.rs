@@ -75,10 +75,30 @@ pub enum Event {
         /// What the model reads, words only.
         text: String,
     },
+    /// A summary is being made, to make room in the window.
+    Compacting {
+        /// Why: `window` (it fills up), `too_long` (a provider said so) or `manual`.
+        why: &'static str,
+        /// The tokens of the conversation.
+        tokens: u64,
+    },
+    /// The conversation is compacted, from the next request on.
+    Compacted {
+        /// The number of the compaction within the session.
+        number: i64,
+        /// Why, as with `compacting`.
+        why: &'static str,
+        /// The tokens of the next request before it.
+        before: u64,
+        /// And after it.
+        after: u64,
+        /// Whether entries are replaced by a summary; if not, they are only shortened.
+        summarised: bool,
+    },
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `memory`, `skill`.
+        /// `snapshot`, `undo`, `hook`, `memory`, `skill`, `compaction`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -39,17 +39,20 @@ pub(crate) enum Moment {
     PostToolUse,
     /// A call failed.
     PostToolUseFailure,
+    /// The conversation is about to be compacted.
+    PreCompact,
     /// The turn is about to end with an answer.
     Stop,
 }
 
 impl Moment {
-    const ALL: [Moment; 6] = [
+    const ALL: [Moment; 7] = [
         Moment::SessionStart,
         Moment::UserPromptSubmit,
         Moment::PreToolUse,
         Moment::PostToolUse,
         Moment::PostToolUseFailure,
+        Moment::PreCompact,
         Moment::Stop,
     ];
 
@@ -61,6 +64,7 @@ impl Moment {
             Moment::PreToolUse => "PreToolUse",
             Moment::PostToolUse => "PostToolUse",
             Moment::PostToolUseFailure => "PostToolUseFailure",
+            Moment::PreCompact => "PreCompact",
             Moment::Stop => "Stop",
         }
     }

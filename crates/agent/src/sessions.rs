@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, State, Turn};
-use mainstay_journal::{SessionId, call, fork as copy, remove};
+use mainstay_journal::{SessionId, call, fork as copy, remove, search};
 use mainstay_store::{Acquired, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
 use crate::{Result, approval, budget, skills, snapshots};
@@ -62,6 +62,10 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     deleted.in_use.retain(|(id, _)| !deleted.gone.contains(id));
     if !deleted.gone.is_empty() {
         snapshots::sweep(store, &snapshots::Kept::default())?;
+        // The index of words is a cache: whatever is wrong with it is put right by the next search.
+        if let Err(error) = search::forget_deleted(store) {
+            tracing::debug!(%error, "words of deleted sessions stay in the index for now");
+        }
     }
     Ok(deleted)
 }
@@ -127,6 +131,7 @@ fn awaited(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<SessionId>> {
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
     approval::delete_session(tx, session)?;
+    search::forget(tx, session)?;
     skills::delete_session(tx, session)?;
     tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;
     let turns: Vec<mainstay_journal::TurnId> =

@@ -11,6 +11,7 @@ use mainstay_tools::sandbox::Wishes;
 use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
+use crate::compaction::Compacting;
 use crate::guard::{ACTING, LOOKING, Thresholds};
 use crate::hooks::Hooks;
 use crate::memory;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub budgets: Budgets,
     /// When repeats are a loop.
     pub guards: Guards,
+    /// How conversations are compacted.
+    pub compaction: Compacting,
     /// How long a session's lease lives without a renewal.
     pub lease: Duration,
     /// The environment that commands are given a part of.
@@ -123,6 +126,7 @@ impl Default for Settings {
             approval: crate::approval::LIMIT,
             budgets: Budgets::default(),
             guards: Guards::default(),
+            compaction: Compacting::default(),
             lease: Duration::from_secs(30),
             environment: Vec::new(),
             pass_environment: Vec::new(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome as How, State, Turn};
 use mainstay_journal::{CallId, SessionId, TurnId, call, entry, model_call, process};
-use mainstay_llm::{Answer, Failure, Stop as Why};
+use mainstay_llm::{Answer, Failure, Fault, Stop as Why};
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Id, WriteTx};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -239,6 +239,7 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         loop {
+            self.make_room().await?;
             let asking = self.asking()?;
             let mut tried = Tried::default();
             let asked = match self.ask(&mut tried).await {
@@ -279,6 +280,10 @@ impl<'a> Drive<'a> {
                         let correction = asking.finish(tx, &agent, place, &attempts)?;
                         budget::correct(tx, &account, &correction)
                     })?;
+                    if failure.fault == Fault::TooLong && Instant::now() < self.deadline {
+                        self.make_room_after(&failure).await?;
+                        continue;
+                    }
                     return Err(match failure.retry_at {
                         // The turn's own time ended it, not the models'.
                         _ if Instant::now() >= self.deadline => self.out_of_time(),
@@ -300,6 +305,7 @@ impl<'a> Drive<'a> {
             && let Some(usage) = &answer.usage
         {
             self.work.sizes.learn(usage);
+            self.work.judge_compaction();
         }
         Ok(asked)
     }
@@ -511,6 +517,9 @@ impl<'a> Drive<'a> {
     fn end(&mut self, how: How, mut reason: Option<String>) -> Result<Ending> {
         if let Some(reason) = &mut reason {
             self.work.agent.parts.settings.redactor.string(reason);
+        }
+        if how == How::Cancelled {
+            self.work.watch.stop();
         }
         let (agent, place, next) = (self.work.agent.clone(), self.place(), self.next.take());
         let account = self.account.clone();

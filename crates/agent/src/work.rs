@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, blocking};
 use crate::asker::Asker;
 use crate::asking::Sizes;
+use crate::compaction::Watch;
 use crate::ended::Ended;
 use crate::policy::Decision;
 use crate::redaction::Curtain;
@@ -42,6 +43,8 @@ pub struct Work {
     pub(crate) recent: Vec<Entry>,
     pub(crate) last: Option<Turn>,
     pub(crate) sizes: Sizes,
+    /// What bounds compactions.
+    pub(crate) watch: Watch,
     /// What the model is told of the tools, and the names of those that it asked for.
     pub(crate) specs: Vec<ToolSpec>,
     loaded: Vec<String>,
@@ -116,6 +119,7 @@ impl Work {
             memo: Memo::default(),
             recent: Vec::new(),
             last: None,
+            watch: Watch::default(),
             has_processes: false,
             greeted: false,
             context: Vec::new(),
@@ -194,6 +198,7 @@ impl Work {
     pub fn ask_from_now_on(&mut self, agent: Agent) {
         self.specs = agent.parts.offer.specs(&self.loaded);
         self.agent = agent;
+        self.watch.other_models();
     }
 
     /// Writes down which background processes ended, also while no turn goes on.

@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 fn agent(directory: &std::path::Path, model: &ModelServer) -> Agent {
-    let schema = Schema::new(&[JOURNAL, AGENT, MEMORY]);
+    let schema = Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT, MEMORY]);
     let place = Location::file(directory.join("store.db"));
     let store = Store::open(&place, Options::new(schema)).unwrap();
     let owner = store.write(|tx| tx.owner("me")).unwrap();

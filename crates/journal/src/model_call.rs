@@ -202,6 +202,37 @@ pub fn last_counted(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Co
     })?)
 }
 
+/// An attempt that was made, as far as it tells how calls of one purpose went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The turn it was made for, where it was for one.
+    pub turn: Option<TurnId>,
+    /// When it was made, in milliseconds since 1970.
+    pub started_at: i64,
+    /// How long it took, in milliseconds, where that is known.
+    pub latency: Option<i64>,
+    /// Whether there was an answer.
+    pub answered: bool,
+    /// The fault, where it failed.
+    pub fault: Option<String>,
+}
+
+/// The attempts of one purpose in a session, the oldest first.
+pub fn of_purpose(tx: &mut ReadTx<'_>, session: SessionId, purpose: &str) -> Result<Vec<Tried>> {
+    let sql = "SELECT turn, started_at, latency, state, fault FROM model_calls
+               WHERE session = ?1 AND purpose = ?2 ORDER BY started_at, id";
+    Ok(tx.query(sql, params![session, purpose], |row| {
+        let (turn, state): (String, String) = (row.get(0)?, row.get(3)?);
+        Ok(Tried {
+            turn: if turn.is_empty() { None } else { Some(row.get(0)?) },
+            started_at: row.get(1)?,
+            latency: row.get(2)?,
+            answered: state == "answered",
+            fault: row.get(4)?,
+        })
+    })?)
+}
+
 /// What the calls of one session or turn took.
 pub fn spent_on(tx: &mut ReadTx<'_>, what: On) -> Result<Spent> {
     let (session, turn) = match &what {

@@ -4,6 +4,7 @@
 //! without asking: it is written by whoever wrote the project.
 
 mod build;
+mod compaction;
 pub(crate) mod edit;
 mod hooks;
 pub(crate) mod kept;

@@ -44,6 +44,7 @@ impl Context {
 fn schema() -> Schema {
     Schema::new(&[
         mainstay_journal::JOURNAL,
+        mainstay_journal::SEARCH,
         mainstay_agent::AGENT,
         mainstay_memory::MEMORY,
         mainstay_agent::skills::SKILLS,

@@ -23,11 +23,18 @@ impl Progress {
     /// Begins work, `what` being a word or two. If it makes a file, `target` names it, so that an
     /// interruption leaves nothing half-made beside it.
     pub(crate) fn begin(what: &'static str, target: Option<&Path>) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
-            .with_style(style("{spinner} {msg} ({elapsed})"))
-            .with_message(what);
+        let bar = bar(what);
         let shown = bar.clone();
         interrupt::watch(target, move || shown.finish_and_clear());
+        Self::shown(bar)
+    }
+
+    /// The same for work that hears Ctrl-C itself.
+    pub(crate) fn alone(what: &'static str) -> Self {
+        Self::shown(bar(what))
+    }
+
+    fn shown(bar: ProgressBar) -> Self {
         let (over, wait) = channel::<()>();
         let shown = bar.clone();
         let appear = move || {
@@ -65,6 +72,12 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn bar(what: &'static str) -> ProgressBar {
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+        .with_style(style("{spinner} {msg} ({elapsed})"))
+        .with_message(what)
 }
 
 fn style(template: &str) -> ProgressStyle {

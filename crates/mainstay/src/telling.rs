@@ -72,6 +72,12 @@ impl Telling {
                 say(&format!("  {mark}{}", first_line(text)));
             }
             Event::Recalled { memories } if self.watched => say(&wording::recalled(memories)),
+            Event::Compacting { tokens, .. } if self.watched => {
+                say(&format!("note: {}", wording::compacting(*tokens)));
+            }
+            Event::Compacted { before, after, summarised, .. } => {
+                say(&format!("note: {}", wording::compacted(*before, *after, *summarised)));
+            }
             Event::Notice { message, .. } => say(&format!("note: {}", wording::line(message))),
             _ => {}
         }

@@ -45,6 +45,32 @@ pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
     format!("{} in {}", count(copied.rows(), "row"), count(tables, "table"))
 }
 
+/// That a conversation is being compacted.
+pub(crate) fn compacting(tokens: u64) -> String {
+    format!("making room: a summary of a part of {} is being written", count(tokens, "token"))
+}
+
+/// What a compaction did.
+pub(crate) fn compacted(before: u64, after: u64, summarised: bool) -> String {
+    let how =
+        if summarised { "a summary stands for what is old" } else { "old results are shortened" };
+    format!("compacted: about {before} tokens became {after}; {how}, nothing is deleted")
+}
+
+/// What taking a compaction back did.
+pub(crate) fn restored(restored: &mainstay_agent::Restored) -> String {
+    let excess = match restored.window {
+        Some(window) if restored.tokens > window => {
+            format!(", more than the {window} that the model takes")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "compaction {} is taken back: the model is shown about {} tokens again{excess}",
+        restored.number, restored.tokens
+    )
+}
+
 /// A time in milliseconds since 1970, as the clock on the wall here shows it.
 pub(crate) fn time(millis: i64) -> String {
     formatted(millis, "%Y-%m-%d %H:%M:%S %:z")

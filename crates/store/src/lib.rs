@@ -77,5 +77,5 @@ pub use restore::{Restored, restore};
 pub use row::Row;
 pub use schema::{Component, Migration, Schema};
 pub use store::{Limits, Options, Store};
-pub use tx::{ReadTx, WriteTx};
+pub use tx::{Dialect, ReadTx, WriteTx};
 pub use value::{FromValue, Params, ToValue, Value, ValueRef};

@@ -8,6 +8,11 @@ pub(crate) const STORE: Component = Component { name: "store", migrations: &[GRO
 /// Tables whose rows belong to one engine's workings: not copied, not counted.
 pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn", "engine_commits"];
 
+/// What the names of tables begin with whose rows can be computed again from others, such as an index
+/// of words. They are not copied to another engine, not counted, and damage to one is none to the
+/// store: whoever keeps it makes it anew.
+pub(crate) const CACHE: &str = "cache_";
+
 const GROUND: Migration = Migration::Each {
     both: "CREATE TABLE schema_versions (
         component TEXT NOT NULL PRIMARY KEY,

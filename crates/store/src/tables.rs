@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::migrations::ENGINE_TABLES;
+use crate::migrations::{CACHE, ENGINE_TABLES};
 use crate::tx::Dialect;
 use crate::{ReadTx, Result, Row, ValueRef, params};
 
@@ -21,7 +21,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl ReadTx<'_> {
-    /// All tables but the engine's own, in the order they were made, so that a table comes after
+    /// All tables but the engine's own and the caches, in the order they were made, so that a table comes after
     /// those it refers to.
     pub(crate) fn tables(&mut self) -> Result<Vec<Table>> {
         let (tables, columns) = match self.dialect() {
@@ -43,7 +43,7 @@ impl ReadTx<'_> {
         let names: Vec<String> = self.query(tables, params![], |row| row.get(0))?;
         names
             .into_iter()
-            .filter(|name| !ENGINE_TABLES.contains(&name.as_str()))
+            .filter(|name| !ENGINE_TABLES.contains(&name.as_str()) && !name.starts_with(CACHE))
             .map(|name| {
                 let columns = self.query(columns, params![name], |row| row.get(0))?;
                 Ok(Table { name, columns })

@@ -50,8 +50,10 @@ pub(crate) fn is_topic(text: &str) -> bool {
 
 /// Which engine runs the statements, for the few that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
+    /// SQLite.
     Sqlite,
+    /// PostgreSQL.
     Postgres,
 }
 
@@ -131,7 +133,8 @@ impl<'a> ReadTx<'a> {
         self.note(outcome)
     }
 
-    pub(crate) fn dialect(&self) -> Dialect {
+    /// Which engine runs the statements.
+    pub fn dialect(&self) -> Dialect {
         self.session.dialect()
     }
 

@@ -116,7 +116,10 @@ impl Heard {
             };
         }
         let mut heard = Self::default();
-        let adds = matches!(hook.moment, Moment::SessionStart | Moment::UserPromptSubmit);
+        let adds = matches!(
+            hook.moment,
+            Moment::SessionStart | Moment::UserPromptSubmit | Moment::PreCompact
+        );
         if text.contains('\0') {
             return Self::failed(hook, "wrote what is no text; it is ignored");
         }

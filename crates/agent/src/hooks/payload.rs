@@ -49,6 +49,12 @@ impl<'a> Payload<'a> {
         Self { moment, names: names::names(call.tool), told }
     }
 
+    /// The conversation is about to be compacted, by hand (`manual`) or not (`auto`).
+    pub(crate) fn compaction(trigger: &'a str, focus: Option<&str>) -> Self {
+        let told = json!({ "trigger": trigger, "custom_instructions": focus.unwrap_or_default() });
+        Self { moment: Moment::PreCompact, names: vec![trigger], told }
+    }
+
     /// The turn is about to end with these words.
     pub(crate) fn stop(answer: &str, again: bool) -> Self {
         let told = json!({ "stop_hook_active": again, "last_assistant_message": answer });

@@ -130,7 +130,8 @@ impl Place {
 fn stores() -> (tempfile::TempDir, [Store; 2]) {
     let directory = tempfile::tempdir().unwrap();
     let open = |place: &Location| {
-        Store::open(place, Options::new(Schema::new(&[JOURNAL, AGENT]))).unwrap()
+        Store::open(place, Options::new(Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT])))
+            .unwrap()
     };
     let file = open(&Location::file(directory.path().join("store.db")));
     let server = open(&mainstay_testkit::postgres::fresh().parse().unwrap());

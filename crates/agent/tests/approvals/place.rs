@@ -96,8 +96,8 @@ impl Place {
 
     /// A handle of its own on the store, as another process has.
     pub(crate) fn store(&self) -> (Store, OwnerId) {
-        let options =
-            Options::new(Schema::new(&[JOURNAL, AGENT, MEMORY])).clock(self.clock.clone());
+        let schema = Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT, MEMORY]);
+        let options = Options::new(schema).clock(self.clock.clone());
         let store = Store::open(&self.location, options).unwrap();
         let owner = store.write(|tx| tx.owner("me")).unwrap();
         (store, owner)

@@ -54,7 +54,7 @@ fn on(engine: &str, replies: Vec<Reply>, property: &mut impl AsyncFnMut(&Place))
         "sqlite" => Location::file(directory.path().join("store.db")),
         _ => mainstay_testkit::postgres::fresh().parse().unwrap(),
     };
-    let options = Options::new(Schema::new(&[JOURNAL, AGENT, MEMORY]));
+    let options = Options::new(Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT, MEMORY]));
     let store = Store::open(&location, options).unwrap();
     let owner = store.write(|tx| tx.owner("me")).unwrap();
     let place = Place { directory, model: ModelServer::replies(replies), store, owner };

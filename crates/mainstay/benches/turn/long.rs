@@ -29,6 +29,7 @@ fn taken_up(url: &str, entries: usize) -> f64 {
     let place = Location::file(scene.home().join("store.db"));
     let options = Options::new(Schema::new(&[
         JOURNAL,
+        mainstay_journal::SEARCH,
         mainstay_agent::AGENT,
         mainstay_agent::skills::SKILLS,
     ]));

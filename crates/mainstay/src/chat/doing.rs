@@ -102,6 +102,8 @@ impl Talk<'_> {
             Slash::Undo => self.undo(rest).await,
             Slash::Retry => self.retry(),
             Slash::Context => self.context(),
+            Slash::Compact => self.compact(rest),
+            Slash::Uncompact => self.uncompact(),
             Slash::Cost => self.cost(),
             Slash::Approvals => self.approvals(),
             Slash::Memory => self.memory(),

@@ -95,6 +95,28 @@ impl Talk<'_> {
         self.take_up()
     }
 
+    /// Takes the last compaction back.
+    pub(super) fn uncompact(&mut self) -> Result<(), Error> {
+        if self.place.session.is_none() {
+            self.screen.note("there is nothing to take back yet");
+            return Ok(());
+        }
+        let mut work = match self.work.take() {
+            Some(work) => work,
+            None => self.open()?,
+        };
+        let restored = work.uncompact();
+        self.work = Some(work);
+        match restored? {
+            Some(restored) => {
+                self.screen.status.context = restored.tokens;
+                self.screen.note(&wording::restored(&restored));
+            }
+            None => self.screen.note("no compaction is in force"),
+        }
+        Ok(())
+    }
+
     /// Shows where the tokens go.
     pub(super) fn context(&mut self) -> Result<(), Error> {
         let Some(id) = self.place.session else {

@@ -227,6 +227,11 @@ impl Screen {
                 self.calls.push(Call { id, name, arguments, since: self.now });
             }
             Event::ToolResult { id, text, failed, .. } => self.call_done(id, text, *failed),
+            Event::Compacting { tokens, .. } => self.note(&wording::compacting(*tokens)),
+            Event::Compacted { before, after, summarised, .. } => {
+                self.status.context = *after;
+                self.note(&wording::compacted(*before, *after, *summarised));
+            }
             Event::Notice { about, message, void } => {
                 if *void {
                     let begun = self.stream.has_finished();

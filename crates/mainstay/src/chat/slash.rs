@@ -13,6 +13,8 @@ pub(crate) enum Slash {
     Undo,
     Retry,
     Context,
+    Compact,
+    Uncompact,
     Cost,
     Approvals,
     Memory,
@@ -31,6 +33,8 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
     (Slash::Undo, "undo", "[keep|force|redo]", "put files back as they were before the last turn"),
     (Slash::Retry, "retry", "", "try the last message again"),
     (Slash::Context, "context", "", "show where the tokens go"),
+    (Slash::Compact, "compact", "[FOCUS]", "make room: replace what is old by a summary"),
+    (Slash::Uncompact, "uncompact", "", "take the last compaction back"),
     (Slash::Cost, "cost", "", "show what the session and the day cost"),
     (
         Slash::Approvals,
@@ -54,8 +58,9 @@ impl Slash {
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
             Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
-            Self::Memory | Self::Skills | Self::Quit => true,
+            Self::Memory | Self::Skills | Self::Quit | Self::Compact => true,
             Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
+            Self::Uncompact => false,
         }
     }
 }

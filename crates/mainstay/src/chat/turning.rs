@@ -1,7 +1,7 @@
 //! A turn of the chat: begun, steered, stopped, and taken in when it is over.
 
 use mainstay_agent::skills::PROPOSE;
-use mainstay_agent::{Ended, Ending, Event, Steering, Work};
+use mainstay_agent::{Compacted, Ended, Ending, Event, Steering, Work};
 use mainstay_journal::turn::{Outcome, State};
 use mainstay_message::Content;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -19,6 +19,15 @@ pub(super) enum Begin {
     Say(Vec<Content>, String),
     /// The turn that is there.
     Resume,
+    /// No turn: the session is compacted, looking after this.
+    Compact(Option<String>),
+}
+
+/// What is done with a session.
+enum Task {
+    Turn(Vec<Content>),
+    Resume,
+    Compact(Option<String>),
 }
 
 /// A turn that runs.
@@ -43,6 +52,22 @@ impl Talk<'_> {
                 self.screen.ended(false);
             }
         }
+    }
+
+    /// Compacts the session: now, or before the next round of the turn that goes on.
+    pub(super) fn compact(&mut self, rest: &str) -> Result<(), Error> {
+        let focus = (!rest.is_empty()).then(|| rest.to_owned());
+        match &self.turn {
+            Some(turn) => {
+                turn.steering.compact(focus);
+                self.screen.note("the conversation is compacted before the next step");
+            }
+            None if self.place.session.is_none() => {
+                self.screen.note("there is nothing to compact yet");
+            }
+            None => self.begin(Begin::Compact(focus)),
+        }
+        Ok(())
     }
 
     pub(super) fn steer(&mut self, words: &str) {
@@ -81,17 +106,13 @@ impl Talk<'_> {
         let (sender, told) = unbounded_channel();
         let cancel = CancellationToken::new();
         let steering = work.steering();
-        let content = match begin {
-            Begin::Say(content, words) => {
-                self.screen.begin(Some(words));
-                Some(content)
-            }
-            Begin::Resume => {
-                self.screen.begin(None);
-                None
-            }
+        let (task, words) = match begin {
+            Begin::Say(content, words) => (Task::Turn(content), Some(words)),
+            Begin::Resume => (Task::Resume, None),
+            Begin::Compact(focus) => (Task::Compact(focus), None),
         };
-        let task = tokio::spawn(run(work, content, sender, cancel.clone()));
+        self.screen.begin(words);
+        let task = tokio::spawn(run(work, task, sender, cancel.clone()));
         self.turn = Some(Running { task, told, cancel, steering });
     }
 
@@ -181,7 +202,7 @@ impl Talk<'_> {
 /// Does a turn and gives the session back.
 async fn run(
     mut work: Work,
-    content: Option<Vec<Content>>,
+    task: Task,
     told: UnboundedSender<Event>,
     cancel: CancellationToken,
 ) -> Back {
@@ -189,12 +210,24 @@ async fn run(
         // The chat listens as long as the turn runs.
         let _ = told.send(event);
     };
-    let ended = match content {
-        Some(content) => {
+    let ended = match task {
+        Task::Turn(content) => {
             let input = mainstay_agent::Input { content, key: None };
             work.turn(&input, &mut observer, &cancel).await.map(Some)
         }
-        None => work.resume(&mut observer, &cancel).await,
+        Task::Resume => work.resume(&mut observer, &cancel).await,
+        Task::Compact(focus) => {
+            work.compact(focus, &mut observer, &cancel).await.map(|compacted| {
+                // What was made was told.
+                let message = match compacted {
+                    Compacted::Made { .. } => return None,
+                    Compacted::Not(why) => format!("nothing was compacted: {why}"),
+                    Compacted::Stopped => "stopped; nothing was compacted".to_owned(),
+                };
+                observer(Event::Notice { about: "compaction", message, void: false });
+                None
+            })
+        }
     };
     (work, ended)
 }

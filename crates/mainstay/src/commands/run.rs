@@ -72,7 +72,7 @@ impl Choices {
             model: self.model.clone(),
             budget: self.budget,
             yes: self.yes,
-            forbidden: Vec::new(),
+            ..Overrides::default()
         }
     }
 }

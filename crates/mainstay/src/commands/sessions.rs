@@ -1,5 +1,6 @@
 //! `mainstay sessions`
 
+mod compact;
 mod delete;
 mod export;
 mod fork;
@@ -7,7 +8,9 @@ mod import;
 mod list;
 mod prune;
 mod rename;
+mod search;
 mod show;
+mod uncompact;
 mod view;
 
 use clap::Subcommand;
@@ -22,7 +25,10 @@ use crate::exit::Exit;
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Search(search::SearchArgs),
     Fork(fork::ForkArgs),
+    Compact(compact::CompactArgs),
+    Uncompact(uncompact::UncompactArgs),
     Rename(rename::RenameArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -34,7 +40,10 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
     match command {
         SessionsCommand::List(args) => list::run(args, context),
         SessionsCommand::Show(args) => show::run(args, context),
+        SessionsCommand::Search(args) => search::run(args, context),
         SessionsCommand::Fork(args) => fork::run(args, context),
+        SessionsCommand::Compact(args) => compact::run(args, context),
+        SessionsCommand::Uncompact(args) => uncompact::run(args, context),
         SessionsCommand::Rename(args) => rename::run(args, context),
         SessionsCommand::Export(args) => export::run(args, context),
         SessionsCommand::Import(args) => import::run(args, context),

@@ -21,6 +21,8 @@ use crate::{env, redaction};
 pub(crate) struct Overrides {
     /// `--model`
     pub(crate) model: Option<String>,
+    /// The model that writes summaries, whatever the files say.
+    pub(crate) summaries: Option<String>,
     /// `--budget`, in dollars for the turn.
     pub(crate) budget: Option<f64>,
     /// `--yes`
@@ -39,6 +41,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         temperature: file.temperature,
         policy: if over.yes { policy.answered_yes() } else { policy },
         budgets: budgets(config, over)?,
+        compaction: super::compaction::compacting(config, over)?,
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),

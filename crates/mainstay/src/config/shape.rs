@@ -31,6 +31,7 @@ pub(super) struct File {
     pub(super) sandbox: Sandbox,
     pub(super) skills: Skills,
     pub(super) delegate: Delegate,
+    pub(super) compaction: Compaction,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
     pub(super) memory: Memory,
@@ -144,6 +145,18 @@ pub(super) struct Delegate {
     pub(super) at_once: Option<usize>,
 }
 
+/// How conversations are compacted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compaction {
+    /// A share of the window.
+    pub(super) at: Option<f64>,
+    /// `abort` or `local`.
+    pub(super) on_failure: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) timeout: Option<Time>,
+}
+
 /// What is fetched from the web.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -246,6 +259,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "sandbox",
             "skills",
             "delegate",
+            "compaction",
             "fetch",
             "search",
             "memory",
@@ -284,6 +298,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("sandbox", &["mode", "write", "hide", "show", "network"]),
     ("skills", &["paths"]),
     ("delegate", &["at_once"]),
+    ("compaction", &["at", "on_failure", "model", "timeout"]),
     ("fetch", &["allow_private"]),
     (
         "memory",

@@ -22,7 +22,9 @@ fn help_of_every_command() {
     check("help_sessions", "sessions --help");
     check("help_sessions_list", "sessions list --help");
     check("help_sessions_show", "sessions show --help");
-    for command in ["fork", "rename", "export", "import", "delete", "prune"] {
+    check("help_sessions_search", "sessions search --help");
+    for command in ["fork", "compact", "uncompact", "rename", "export", "import", "delete", "prune"]
+    {
         check(&format!("help_sessions_{command}"), &format!("sessions {command} --help"));
     }
     check("help_undo", "undo --help");
@@ -138,6 +140,7 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-restore.1",
             "mainstay-resume.1",
             "mainstay-run.1",
+            "mainstay-sessions-compact.1",
             "mainstay-sessions-delete.1",
             "mainstay-sessions-export.1",
             "mainstay-sessions-fork.1",
@@ -145,7 +148,9 @@ fn manual_pages_are_written_for_every_command() {
             "mainstay-sessions-list.1",
             "mainstay-sessions-prune.1",
             "mainstay-sessions-rename.1",
+            "mainstay-sessions-search.1",
             "mainstay-sessions-show.1",
+            "mainstay-sessions-uncompact.1",
             "mainstay-sessions.1",
             "mainstay-skills-add.1",
             "mainstay-skills-approve.1",

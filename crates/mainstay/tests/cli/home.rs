@@ -99,6 +99,7 @@ pub(crate) fn mainstay(home: &Path) -> Command {
 pub(crate) fn options() -> Options {
     Options::new(Schema::new(&[
         mainstay_journal::JOURNAL,
+        mainstay_journal::SEARCH,
         mainstay_agent::AGENT,
         mainstay_memory::MEMORY,
         mainstay_agent::skills::SKILLS,

@@ -1,0 +1,358 @@
+//! A compaction from the draft to the record, under the session's lease.
+
+use std::sync::Arc;
+
+use mainstay_journal::TurnId;
+use mainstay_journal::compaction::{self, Committed, Compaction};
+use mainstay_journal::entry::{self, Body, Entry};
+use mainstay_journal::model_call::{self, Attempt};
+use mainstay_store::wall_millis;
+use tokio_util::sync::CancellationToken;
+
+use super::draft::{Aim, Draft, Journal, Scale, Wanted};
+use super::underway::{self, Bill, Failed, PURPOSE, Question, Underway};
+use super::when::{Marks, Resting};
+use super::{OnFailure, Trigger, summary};
+use crate::agent::{Parts, blocking};
+use crate::budget::Account;
+use crate::hooks::{self, Moment, Payload};
+use crate::work::Work;
+use crate::{Event, Observer, Result, approval, calls, ledger, redaction};
+
+/// Why nothing is compacted where there is nothing to compact.
+pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
+/// What is left for the frame around what a model is shown.
+const FRAME: i64 = 1_500;
+
+/// What came of a try.
+#[derive(Debug)]
+pub(super) enum Tried {
+    /// It is in force.
+    Made(Box<Compaction>),
+    /// A summary is being made.
+    Begun,
+    /// Nothing has changed, for this reason.
+    Not(String),
+    /// Nothing has changed: there is too little that could be left out.
+    Nothing,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+/// A try at a compaction.
+pub(super) struct Attempted<'a> {
+    pub(super) turn: TurnId,
+    pub(super) account: &'a Arc<Account>,
+    pub(super) trigger: Trigger,
+    pub(super) focus: Option<String>,
+}
+
+/// For which turn a compaction is made and why, and the model's answers that it is made of, with their
+/// bill.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    turn: TurnId,
+    trigger: Trigger,
+    paid: Option<(&'a Bill, &'a [Attempt])>,
+}
+
+impl Work {
+    /// Begins a compaction: asks the hooks, takes the cheap steps if they are enough, or has a summary
+    /// made.
+    pub(super) async fn begin_compaction(
+        &mut self,
+        attempted: Attempted<'_>,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Tried> {
+        let Attempted { turn, account, trigger, focus } = attempted;
+        let case = Case { turn, trigger, paid: None };
+        let instructions = match self.ask_hooks(trigger, focus.as_deref(), observer, cancel).await {
+            Some(Ok(instructions)) => instructions,
+            Some(Err(reason)) => {
+                let words = format!("a hook does not want it: {reason}");
+                self.watch.failed(turn, wall_millis(), &words, None);
+                self.watch.unwanted = true;
+                return Ok(Tried::Not(words));
+            }
+            None => return Ok(Tried::Stopped),
+        };
+        let journal = self.journal()?;
+        let scale = self.scale();
+        let aim = self.aim(trigger, journal.size(&scale));
+        let wanted = match journal.draft(&scale, &aim) {
+            Draft::Nothing => {
+                self.watch.found_nothing(self.sizes.tokens());
+                return Ok(Tried::Nothing);
+            }
+            Draft::Ready(compaction) => {
+                return self.apply(case, *compaction, journal, observer);
+            }
+            Draft::Wanted(wanted) => wanted,
+        };
+        if trigger != Trigger::Hand
+            && let Some(resting) = self.watch.resting(turn, wall_millis())
+        {
+            return match self.agent.parts.settings.compaction.on_failure {
+                OnFailure::Local => self.apply_local(case, &wanted, focus, journal, observer),
+                OnFailure::Abort => Ok(Tried::Not(self.why_resting(&resting))),
+            };
+        }
+        let question = Question {
+            system: summary::system(wanted.most),
+            words: summary::question(
+                &wanted.material,
+                &calls::nonce(),
+                focus.as_deref(),
+                &instructions,
+            ),
+            most: wanted.most,
+        };
+        drop(journal);
+        let bill = match Bill::open(self, account, turn, &question, |bytes| scale.tokens(bytes))? {
+            Ok(bill) => bill,
+            Err(spent) => {
+                self.watch.failed(turn, wall_millis(), &spent.words, None);
+                return Ok(Tried::Not(spent.words));
+            }
+        };
+        let tokens = u64::try_from(self.sizes.tokens()).unwrap_or(0);
+        observer(Event::Compacting { why: trigger.as_str(), tokens });
+        self.watch.underway =
+            Some(Underway::begin(&self.agent, wanted, question, bill, (trigger, focus)));
+        Ok(Tried::Begun)
+    }
+
+    /// Waits for the summary that is being made, and applies it.
+    pub(super) async fn land_compaction(
+        &mut self,
+        turn: TurnId,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Tried> {
+        let Some(mut underway) = self.watch.underway.take() else {
+            return Ok(Tried::Not("no summary is being made".to_owned()));
+        };
+        let (attempts, made) = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Tried::Stopped),
+            made = underway.made() => made,
+        };
+        let paid = Some((&underway.bill, attempts.as_slice()));
+        let (trigger, focus) = (underway.trigger, underway.focus.clone());
+        let case = Case { turn, trigger, paid };
+        match made {
+            Ok(summary) => {
+                self.watch.healthy();
+                let journal = self.journal()?;
+                let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
+                let (compaction, enough) = complete;
+                if enough {
+                    return self.apply(case, compaction, journal, observer);
+                }
+                self.settle(case)?;
+                self.watch.refused();
+                Ok(Tried::Not("the summary would save less than a fifth".to_owned()))
+            }
+            Err(Failed { words, retry_at }) => {
+                self.watch.failed(turn, wall_millis(), &words, retry_at);
+                let words = format!("the summary could not be made: {words}");
+                if self.agent.parts.settings.compaction.on_failure == OnFailure::Abort {
+                    self.settle(case)?;
+                    return Ok(Tried::Not(words));
+                }
+                let journal = self.journal()?;
+                let tried = self.apply_local(case, &underway.wanted, focus, journal, observer)?;
+                let message = format!("{words}; a summary was made without a model");
+                observer(Event::Notice { about: "compaction", message, void: false });
+                Ok(tried)
+            }
+        }
+    }
+
+    /// Applies a compaction with a summary that no model made.
+    fn apply_local(
+        &mut self,
+        case: Case<'_>,
+        wanted: &Wanted,
+        focus: Option<String>,
+        journal: Journal,
+        observer: Observer<'_>,
+    ) -> Result<Tried> {
+        let scale = self.scale();
+        // Three bytes a token, at least: it is bounded all the same.
+        let most = usize::try_from(wanted.most.saturating_mul(3)).unwrap_or(usize::MAX);
+        let text = summary::local(journal.entries(), wanted.through, most);
+        let (compaction, enough) = journal.complete(wanted, text, focus, &scale);
+        if enough {
+            return self.apply(case, compaction, journal, observer);
+        }
+        self.settle(case)?;
+        self.watch.refused();
+        Ok(Tried::Nothing)
+    }
+
+    /// Writes a compaction down, with what its summary took, and follows it. One that somebody else
+    /// made meanwhile is followed instead.
+    fn apply(
+        &mut self,
+        case: Case<'_>,
+        compaction: Compaction,
+        mut journal: Journal,
+        observer: Observer<'_>,
+    ) -> Result<Tried> {
+        let Case { turn, trigger, paid } = case;
+        let mut body = Body::Compaction(Box::new(compaction));
+        redaction::body(&self.agent.parts.settings.redactor, &mut body);
+        let Body::Compaction(compaction) = body else { return Ok(Tried::Stopped) };
+        let (work, id) = (&*self, self.id);
+        let committed = work.agent.write(|tx| {
+            work.lease.guard(tx)?;
+            if let Some((bill, attempts)) = paid {
+                bill.settle(tx, work, attempts)?;
+            }
+            Ok(compaction::commit(tx, id, turn, &compaction)?)
+        })?;
+        let Committed::Made(seq) = committed else {
+            let entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, id)))?;
+            self.look_anew(&entries);
+            return Ok(Tried::Not("another process compacted the session".to_owned()));
+        };
+        let body = Body::Compaction(compaction.clone());
+        journal.push(Entry { seq, turn, at: wall_millis(), body });
+        self.look_anew(journal.entries());
+        let marks = self.marks();
+        self.watch.applied(self.sizes.tokens(), marks.as_ref());
+        observer(Event::Compacted {
+            number: compaction.number,
+            why: trigger.as_str(),
+            before: compaction.before,
+            after: compaction.after,
+            summarised: compaction.summary.is_some(),
+        });
+        Ok(Tried::Made(compaction))
+    }
+
+    /// Writes down what a summary took that is not used.
+    fn settle(&self, case: Case<'_>) -> Result<()> {
+        let Some((bill, attempts)) = case.paid else { return Ok(()) };
+        self.agent.write(|tx| {
+            self.lease.guard(tx)?;
+            bill.settle(tx, self, attempts)
+        })
+    }
+
+    /// All entries of the session, and what is remembered of them without a model.
+    pub(super) fn journal(&self) -> Result<Journal> {
+        let id = self.id;
+        let (entries, approvals, number) = blocking(|| {
+            self.agent.parts.store.read(|tx| -> Result<_> {
+                let number = compaction::last(tx, id)? + 1;
+                Ok((entry::all(tx, id)?, approval::of_session(tx, id)?, number))
+            })
+        })?;
+        let ledger = ledger::of(&entries, &approvals);
+        Ok(Journal::new(entries, ledger, number))
+    }
+
+    /// The sizes at which something is done: by the first model's window, or by what its provider
+    /// found too long.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        let settings = &self.agent.parts.settings;
+        let learned = self.watch.outgrown.map(|most| Marks::within(most, settings.compaction.at));
+        match (Marks::of(settings), learned) {
+            (Some(known), Some(learned)) if learned.room < known.room => Some(learned),
+            (known, learned) => known.or(learned),
+        }
+    }
+
+    pub(super) fn scale(&self) -> Scale {
+        let tools: usize = self.specs.iter().map(crate::offer::size).sum();
+        Scale { fixed: self.prompt.len() + tools, bytes_a_token: self.sizes.bytes_a_token() }
+    }
+
+    /// What a compaction aims at. One by hand makes small what is small already.
+    fn aim(&self, trigger: Trigger, size: i64) -> Aim {
+        let settings = &self.agent.parts.settings;
+        let known = self.marks();
+        let marks = match (trigger, known) {
+            (Trigger::Share, Some(marks)) => marks,
+            (_, known) => {
+                let room = known.map_or(size, |marks| marks.room.min(size));
+                Marks::within(room, settings.compaction.at)
+            }
+        };
+        let window = underway::window(&self.agent).and_then(|window| i64::try_from(window).ok());
+        // A model that refused all of it will not take most of it.
+        let most = if trigger == Trigger::TooLong { size / 2 } else { size };
+        // A quarter is for its answer.
+        let room = |window: i64| window - window / 4 - FRAME.min(window / 4);
+        let shown = window.map_or(most, |window| room(window).min(most));
+        let again = self.watch.lately();
+        Aim { marks, again, cheap: trigger != Trigger::Hand, shown }
+    }
+
+    /// Asks the hooks whether they agree; what they say is to be looked after. Nothing where it was
+    /// stopped.
+    async fn ask_hooks(
+        &self,
+        trigger: Trigger,
+        focus: Option<&str>,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Option<std::result::Result<Vec<String>, String>> {
+        let Parts { settings, .. } = &*self.agent.parts;
+        if !settings.hooks.any(Moment::PreCompact) {
+            return Some(Ok(Vec::new()));
+        }
+        let payload = Payload::compaction(trigger.for_hooks(), focus);
+        let session = self.id.to_string();
+        let heard = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return None,
+            heard = hooks::fire(&settings.hooks, &payload, &session, &self.workplace) => heard,
+        };
+        hooks::tell(observer, heard.notices);
+        let redactor = &settings.redactor;
+        Some(match heard.halt.or(heard.block) {
+            Some(reason) => Err(redactor.text(&reason).into_owned()),
+            None => {
+                Ok(heard.context.iter().map(|words| redactor.text(words).into_owned()).collect())
+            }
+        })
+    }
+
+    /// Takes in what earlier processes left, once.
+    pub(super) fn remember_compactions(&mut self, turn: TurnId) -> Result<()> {
+        if self.watch.remembers {
+            return Ok(());
+        }
+        let id = self.id;
+        let (entries, rows) = blocking(|| {
+            self.agent.parts.store.read(|tx| -> Result<_> {
+                Ok((entry::all(tx, id)?, model_call::of_purpose(tx, id, PURPOSE)?))
+            })
+        })?;
+        let marks = self.marks();
+        self.watch.remember(&entries, &rows, turn, marks.as_ref());
+        Ok(())
+    }
+
+    /// Why no summary is asked for.
+    pub(super) fn why_resting(&self, resting: &Resting) -> String {
+        match resting {
+            Resting::Enough => "it was compacted twice within a few rounds already".to_owned(),
+            Resting::Fruitless => "compacting it did not help twice in a row".to_owned(),
+            Resting::Failing => {
+                format!("the summary failed too often in this turn: {}", self.watch.failure)
+            }
+            Resting::Until(until) => {
+                let seconds = (until - wall_millis()).max(0) / 1000 + 1;
+                let failure = &self.watch.failure;
+                format!(
+                    "the last summary failed ({failure}) and is not tried again for {seconds} s"
+                )
+            }
+        }
+    }
+}

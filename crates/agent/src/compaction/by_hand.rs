@@ -1,0 +1,126 @@
+//! Compaction when a person asks for it, while no turn goes on.
+
+use std::sync::Arc;
+
+use mainstay_journal::compaction::{self, Standing};
+use mainstay_journal::entry::{self, Body};
+use mainstay_store::wall_millis;
+use tokio_util::sync::CancellationToken;
+
+use super::Trigger;
+use super::applying::{Attempted, TOO_LITTLE, Tried};
+use crate::agent::{Parts, blocking};
+use crate::budget::{self, Account};
+use crate::redaction::Curtain;
+use crate::work::Work;
+use crate::{Observer, Result};
+
+/// What came of compacting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// It is in force.
+    Made {
+        /// Its number within the session.
+        number: i64,
+        /// The tokens of the next request before it.
+        before: u64,
+        /// And after it.
+        after: u64,
+    },
+    /// Nothing has changed, for this reason.
+    Not(String),
+    /// Somebody stopped it; nothing has changed.
+    Stopped,
+}
+
+/// What was taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The number of the compaction.
+    pub number: i64,
+    /// The tokens of the next request now.
+    pub tokens: u64,
+    /// How many the model takes, where that is known.
+    pub window: Option<u64>,
+}
+
+impl Work {
+    /// Compacts the session, whatever its size, looking after `focus` above all.
+    pub async fn compact(
+        &mut self,
+        focus: Option<String>,
+        observer: Observer<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Compacted> {
+        let redactor = self.agent.parts.settings.redactor.clone();
+        let focus = focus.map(|focus| redactor.text(&focus).into_owned());
+        let mut curtain = Curtain::new(&redactor);
+        let mut observer = |event| curtain.tell(event, &mut *observer);
+        let Some(turn) = self.last.as_ref().map(|turn| turn.id) else {
+            return Ok(Compacted::Not("nothing was said in it yet".to_owned()));
+        };
+        self.watch.begin_anew();
+        self.watch.underway = None;
+        let account = self.own_account()?;
+        let trigger = Trigger::Hand;
+        let attempted = Attempted { turn, account: &account, trigger, focus };
+        let tried = match self.begin_compaction(attempted, &mut observer, cancel).await? {
+            Tried::Begun => self.land_compaction(turn, &mut observer, cancel).await?,
+            tried => tried,
+        };
+        Ok(match tried {
+            Tried::Made(made) => {
+                Compacted::Made { number: made.number, before: made.before, after: made.after }
+            }
+            Tried::Not(why) => Compacted::Not(why),
+            Tried::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
+            Tried::Begun | Tried::Stopped => {
+                // No turn ends that would settle it.
+                self.abandon_summaries()?;
+                Compacted::Stopped
+            }
+        })
+    }
+
+    /// Takes the last compaction back that is in force: the model is shown again what was there.
+    /// Nothing where there is none.
+    pub fn uncompact(&mut self) -> Result<Option<Restored>> {
+        let (id, Some(turn)) = (self.id, self.last.as_ref().map(|turn| turn.id)) else {
+            return Ok(None);
+        };
+        self.watch.underway = None;
+        let mut entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, id)))?;
+        let last = Standing::of(&entries).last().map(|made| made.number);
+        let Some(number) = last else { return Ok(None) };
+        let lease = &self.lease;
+        let seq = self.agent.write(|tx| {
+            lease.guard(tx)?;
+            Ok(compaction::restore(tx, id, turn, number)?)
+        })?;
+        let body = Body::Restored { number };
+        entries.push(entry::Entry { seq, turn, at: wall_millis(), body });
+        self.look_anew(&entries);
+        self.watch.begin_anew();
+        self.watch.restored = true;
+        let tokens = u64::try_from(self.sizes.tokens()).unwrap_or(0);
+        let window = self.agent.chain().first().and_then(|candidate| candidate.window);
+        Ok(Some(Restored { number, tokens, window }))
+    }
+
+    /// The budgets of the session itself: no turn pays for what a person asks for between two.
+    fn own_account(&self) -> Result<Arc<Account>> {
+        let Parts { store, owner, settings, .. } = &*self.agent.parts;
+        let budget = budget::of_session(self.id);
+        let path = blocking(|| store.read(|tx| budget::ancestry(tx, &budget)))?;
+        Ok(Arc::new(Account { owner: *owner, path, day: settings.budgets.day }))
+    }
+
+    fn abandon_summaries(&self) -> Result<()> {
+        let (id, lease) = (self.id, &self.lease);
+        self.agent.write(|tx| {
+            lease.guard(tx)?;
+            mainstay_journal::model_call::abandon(tx, id)?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Where a turn makes room, between two rounds.
+//!
+//! While there is room left, a summary is made beside the rounds and applied when it is there. When
+//! the window is nearly full, the turn waits for it. Whatever fails here is told and changes nothing.
+
+use mainstay_llm::Failure;
+use mainstay_store::wall_millis;
+use tokio::time::timeout_at;
+
+use super::applying::{Attempted, TOO_LITTLE, Tried};
+use super::when::{Marks, Resting};
+use super::{OnFailure, Trigger};
+use crate::turn::{Drive, Halt};
+use crate::work::Work;
+use crate::{Event, Result};
+
+impl Work {
+    /// Takes in what a provider counted: whether the last compaction helped.
+    pub(crate) fn judge_compaction(&mut self) {
+        let marks = self.marks();
+        self.watch.counted(self.sizes.tokens(), marks.as_ref());
+    }
+}
+
+type Halted<T> = std::result::Result<T, Halt>;
+
+impl Drive<'_> {
+    /// Sees to it that the next request fits, as far as that can be told beforehand.
+    pub(crate) async fn make_room(&mut self) -> Halted<()> {
+        self.work.watch.round(self.turn.id);
+        let marks = self.work.marks();
+        let is_due = self.is_due(marks.as_ref());
+        if self.work.watch.is_quiet() && !is_due && !self.work.steering.wants_compaction() {
+            return Ok(());
+        }
+        if let Some(focus) = self.work.steering.take_compaction() {
+            return self.compact_by_hand(focus).await;
+        }
+        let full = marks.is_some_and(|marks| self.work.sizes.tokens() >= marks.full);
+        if let Some(underway) = &self.work.watch.underway {
+            if underway.is_finished() || full {
+                let tried = self.take_summary().await?;
+                self.tell(tried);
+            }
+            return Ok(());
+        }
+        let rests = self.work.watch.resting(self.turn.id, wall_millis()).is_some();
+        if rests && !self.work.watch.remembers {
+            // The record could not be read a short time ago.
+            return Ok(());
+        }
+        if let Err(error) = self.work.remember_compactions(self.turn.id) {
+            let tried = self.broken(&error.to_string());
+            self.tell(tried);
+            return Ok(());
+        }
+        let tokens = self.work.sizes.tokens();
+        let may_look = |marks: &Marks| self.work.watch.may_look(tokens, marks);
+        if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
+            return Ok(());
+        }
+        let local = self.work.agent.parts.settings.compaction.on_failure == OnFailure::Local;
+        match self.work.watch.resting(self.turn.id, wall_millis()) {
+            Some(Resting::Enough) => return Ok(()),
+            Some(Resting::Fruitless) => {
+                let why = self.work.why_resting(&Resting::Fruitless);
+                self.tell_once(&why);
+                return Ok(());
+            }
+            // The cheap steps were tried before the summary that failed.
+            Some(_) if !local || self.work.watch.unwanted => return Ok(()),
+            _ => {}
+        }
+        let tried = match self.attempt(Trigger::Share, None).await? {
+            Tried::Begun if full => self.take_summary().await?,
+            tried => tried,
+        };
+        self.tell(tried);
+        Ok(())
+    }
+
+    /// Makes room after a provider found the conversation too long. Where there is none to make, the
+    /// turn ends in words that say what fills the window.
+    pub(crate) async fn make_room_after(&mut self, failure: &Failure) -> Halted<()> {
+        let turn = self.turn.id;
+        self.work.watch.outgrew(self.work.sizes.tokens());
+        let mut why = match self.work.remember_compactions(turn) {
+            Ok(()) => String::new(),
+            Err(error) => format!("the record could not be read: {error}"),
+        };
+        if why.is_empty() && self.work.watch.underway.is_some() {
+            match self.take_summary().await? {
+                Tried::Made(_) => return Ok(()),
+                Tried::Not(words) => why = words,
+                Tried::Nothing | Tried::Begun | Tried::Stopped => {}
+            }
+        }
+        if let Some(resting) = self.work.watch.done_enough() {
+            why = self.work.why_resting(&resting);
+        } else if self.work.watch.remembers {
+            let tried = match self.attempt(Trigger::TooLong, None).await? {
+                Tried::Begun => self.take_summary().await?,
+                tried => tried,
+            };
+            match tried {
+                Tried::Made(_) => return Ok(()),
+                Tried::Not(words) => why = words,
+                Tried::Nothing => TOO_LITTLE.clone_into(&mut why),
+                Tried::Begun | Tried::Stopped => {}
+            }
+        }
+        let reason = self.no_room(&failure.to_string(), &why);
+        match self.work.watch.retry_at.filter(|at| *at > wall_millis()) {
+            Some(at) => Err(Halt::Parked { reason, resume_at: Some(at) }),
+            None => Err(Halt::Failed(reason)),
+        }
+    }
+
+    fn is_due(&self, marks: Option<&Marks>) -> bool {
+        let tokens = self.work.sizes.tokens();
+        marks.is_some_and(|marks| tokens >= self.work.watch.due(marks))
+    }
+
+    async fn compact_by_hand(&mut self, focus: Option<String>) -> Halted<()> {
+        self.work.watch.begin_anew();
+        self.work.watch.underway = None;
+        let tried = match self.attempt(Trigger::Hand, focus).await? {
+            Tried::Begun => self.take_summary().await?,
+            tried => tried,
+        };
+        self.tell(tried);
+        Ok(())
+    }
+
+    /// Begins a compaction. What fails in it is no failure of the turn.
+    async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Halted<Tried> {
+        self.write_known()?;
+        let account = self.account.clone();
+        let attempted = Attempted { turn: self.turn.id, account: &account, trigger, focus };
+        let tried = self.work.begin_compaction(attempted, self.observer, self.cancel).await;
+        self.survived(tried)
+    }
+
+    /// Waits for the summary that is being made, and applies it.
+    async fn take_summary(&mut self) -> Halted<Tried> {
+        self.write_known()?;
+        let landing = self.work.land_compaction(self.turn.id, self.observer, self.cancel);
+        match timeout_at(self.deadline, landing).await {
+            Ok(tried) => self.survived(tried),
+            // The turn is parked before its next question.
+            Err(_) => Ok(Tried::Not("the turn's time is over".to_owned())),
+        }
+    }
+
+    /// What is known has to be in the record before the view is made anew from it.
+    fn write_known(&mut self) -> Result<()> {
+        if self.known.count() > 0 {
+            self.commit(|_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn survived(&mut self, tried: Result<Tried>) -> Halted<Tried> {
+        match tried {
+            Ok(Tried::Stopped) => Err(Halt::Cancelled),
+            Ok(tried) => Ok(tried),
+            // If the lease is lost, or the store, the turn's own next commit finds out.
+            Err(error) => Ok(self.broken(&error.to_string())),
+        }
+    }
+
+    fn broken(&mut self, error: &str) -> Tried {
+        self.work.watch.failed(self.turn.id, wall_millis(), error, None);
+        Tried::Not(error.to_owned())
+    }
+
+    /// Tells why nothing changed. That it is resting is told once.
+    fn tell(&mut self, tried: Tried) {
+        let why = match tried {
+            Tried::Not(why) => why,
+            Tried::Nothing => return self.tell_once(TOO_LITTLE),
+            Tried::Made(_) | Tried::Begun | Tried::Stopped => return,
+        };
+        if let Some(resting) = self.work.watch.done_enough() {
+            let why = self.work.why_resting(&resting);
+            return self.tell_once(&why);
+        }
+        if std::mem::replace(&mut self.work.watch.said, why.clone()) == why {
+            return;
+        }
+        let message = format!("the conversation was not compacted: {why}");
+        (self.observer)(Event::Notice { about: "compaction", message, void: false });
+    }
+
+    /// Tells that there is no room to make, and what fills the window.
+    fn tell_once(&mut self, why: &str) {
+        if std::mem::replace(&mut self.work.watch.told, true) {
+            return;
+        }
+        let message = format!(
+            "the conversation is not compacted any more, because {why}: {}; a model with a larger \
+             window or a new session makes room",
+            self.work.filling()
+        );
+        (self.observer)(Event::Notice { about: "compaction", message, void: false });
+    }
+
+    /// Why the turn cannot go on, and what to do.
+    fn no_room(&self, failure: &str, why: &str) -> String {
+        let id = self.work.id;
+        let why = if why.is_empty() { "it could not be compacted" } else { why };
+        format!(
+            "{failure}; nothing more can be left out of the conversation ({why}): {}. Go on with a \
+             model that has a larger window (--model), from an earlier turn (`mainstay sessions fork \
+             {id} --at TURN`), or in a new session.",
+            self.work.filling()
+        )
+    }
+}

@@ -1,0 +1,172 @@
+//! What bounds further compactions, found again in the record.
+
+use mainstay_journal::TurnId;
+use mainstay_journal::compaction::Standing;
+use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::model_call::Tried;
+
+use super::when::{Marks, Watch};
+
+/// Tries that begin within this time of the end of the one before belong to the same summary: there
+/// are longer rests between two.
+const TOGETHER: i64 = 30_000;
+
+impl Watch {
+    /// Takes in what earlier processes left: the entries of the session, and the rows of its
+    /// summaries in the ledger of model calls, the oldest first.
+    pub(super) fn remember(
+        &mut self,
+        entries: &[Entry],
+        rows: &[Tried],
+        turn: TurnId,
+        marks: Option<&Marks>,
+    ) {
+        self.remembers = true;
+        self.restored = entries
+            .iter()
+            .rev()
+            .find_map(|entry| match entry.body {
+                Body::Restored { .. } => Some(true),
+                Body::Compaction(_) => Some(false),
+                _ => None,
+            })
+            .unwrap_or(false);
+        self.recall(&rounds_ago(entries, turn));
+        let standing = Standing::of(entries);
+        let helped = |after: u64| {
+            let after = i64::try_from(after).unwrap_or(i64::MAX);
+            marks.is_none_or(|marks| after < marks.due)
+        };
+        let unhelpful = standing.made.iter().rev().take_while(|(_, made)| !helped(made.after));
+        self.fruitless = u32::try_from(unhelpful.count()).unwrap_or(u32::MAX);
+        let since = standing.made.last().map_or(0, |(seq, _)| {
+            entries.iter().find(|entry| entry.seq == *seq).map_or(0, |entry| entry.at)
+        });
+        let mut last: Option<&Tried> = None;
+        let mut interrupted = false;
+        for row in rows.iter().filter(|row| row.started_at > since) {
+            let same = last.is_some_and(|last| row.started_at - ended(last) < TOGETHER);
+            last = Some(row);
+            if row.answered {
+                // It was answered, and nothing came of it.
+                self.fruitless += 1;
+                continue;
+            }
+            // A process that died says nothing about the model, unless it happens again.
+            if row.fault.is_none() && !std::mem::replace(&mut interrupted, true) {
+                continue;
+            }
+            if !same || row.fault.is_none() {
+                self.failures += 1;
+            }
+            (self.failed_at, self.failed_in) = (ended(row), row.turn);
+            self.failure = row.fault.clone().unwrap_or_else(|| "it was interrupted".to_owned());
+        }
+    }
+}
+
+fn ended(row: &Tried) -> i64 {
+    row.started_at + row.latency.unwrap_or(0)
+}
+
+/// How many rounds ago compactions were made in this turn, the oldest first.
+fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<u32> {
+    let (mut rounds, mut found) = (0, Vec::new());
+    for entry in entries.iter().rev().take_while(|entry| entry.turn == turn) {
+        match entry.body {
+            Body::Assistant { .. } => rounds += 1,
+            Body::Compaction(_) => found.push(rounds),
+            _ => {}
+        }
+    }
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_journal::compaction::Compaction;
+
+    use super::super::when::Resting;
+    use super::*;
+
+    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+
+    fn entry(seq: i64, turn: TurnId, body: Body) -> Entry {
+        Entry { seq, turn, at: seq * 1_000, body }
+    }
+
+    fn made(number: i64, after: u64) -> Body {
+        Body::Compaction(Box::new(Compaction { number, after, ..Compaction::default() }))
+    }
+
+    fn said() -> Body {
+        Body::Assistant { parts: Vec::new(), model: "m".to_owned() }
+    }
+
+    fn row(turn: TurnId, started_at: i64, answered: bool) -> Tried {
+        let fault = (!answered).then(|| "overloaded".to_owned());
+        Tried { turn: Some(turn), started_at, latency: Some(1_000), answered, fault }
+    }
+
+    #[test]
+    fn compactions_of_the_turn_are_counted_again_after_a_crash() {
+        let turn = TurnId::new();
+        let bodies = [said(), made(1, 50), said(), made(2, 50), said()];
+        let entries: Vec<Entry> =
+            (1..).zip(bodies).map(|(seq, body)| entry(seq, turn, body)).collect();
+        let mut watch = Watch::default();
+        watch.round(turn);
+        watch.remember(&entries, &[], turn, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        for _ in 0..10 {
+            watch.round(turn);
+        }
+        assert_eq!(watch.resting(turn, 0), None);
+        let other = TurnId::new();
+        let mut watch = Watch::default();
+        watch.round(other);
+        watch.remember(&entries, &[], other, Some(&MARKS));
+        assert_eq!(watch.resting(other, 0), None);
+    }
+
+    #[test]
+    fn those_that_did_not_help_and_those_that_failed_are_found_again() {
+        let turn = TurnId::new();
+        let entries = [entry(1, turn, made(1, 50)), entry(2, turn, made(2, 110))];
+        let other = TurnId::new();
+        let rows = [row(turn, 500, true), row(turn, 10_000, true)];
+        let mut watch = Watch::default();
+        watch.round(other);
+        watch.remember(&entries, &rows, other, Some(&MARKS));
+        assert_eq!((watch.fruitless, watch.failures), (2, 0));
+
+        // Two tries of one summary are one failure; the next summary is another one.
+        let rows = [row(turn, 10_000, false), row(turn, 11_500, false), row(turn, 80_000, false)];
+        let mut watch = Watch::default();
+        watch.round(other);
+        watch.remember(&entries[..1], &rows, other, Some(&MARKS));
+        assert_eq!((watch.fruitless, watch.failures, watch.failed_at), (0, 2, 81_000));
+        assert_eq!(watch.resting(other, 81_000), Some(Resting::Until(381_000)));
+    }
+
+    #[test]
+    fn one_that_was_interrupted_is_tried_again_and_two_have_to_rest() {
+        let (turn, mut watch) = (TurnId::new(), Watch::default());
+        let row = |at| Tried { fault: None, latency: None, ..row(turn, at, false) };
+        watch.remember(&[], &[row(1_000)], turn, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 1_001), None);
+        let mut watch = Watch::default();
+        watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
+    }
+
+    #[test]
+    fn what_was_taken_back_is_known_again() {
+        let turn = TurnId::new();
+        let entries = [entry(1, turn, made(1, 50)), entry(2, turn, Body::Restored { number: 1 })];
+        let mut watch = Watch::default();
+        watch.remember(&entries, &[], turn, Some(&MARKS));
+        assert_eq!(watch.due(&MARKS), MARKS.full);
+    }
+}

@@ -1,0 +1,234 @@
+//! A summary that is being made while the rounds go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_journal::TurnId;
+use mainstay_journal::model_call::{self, Attempt, Purpose};
+use mainstay_llm::{Candidate, Request};
+use mainstay_message::{Content, Message, Usage};
+use mainstay_store::{Id, WriteTx};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::draft::Wanted;
+use super::{Trigger, summary};
+use crate::agent::Agent;
+use crate::budget::{self, Account, Amount, Spent};
+use crate::work::Work;
+use crate::{Result, asking, redaction};
+
+/// The purpose in the ledger of model calls.
+pub(super) const PURPOSE: &str = "summary";
+/// Tries at one model: a summary can wait for another time.
+const ATTEMPTS: u32 = 2;
+/// Tokens for the thoughts of models that think first.
+const THOUGHTS: i64 = 2_000;
+
+/// A summary that is being made. Dropped, it is given up; its row in the ledger is settled like that of
+/// any call whose process died.
+pub(crate) struct Underway {
+    pub(super) wanted: Wanted,
+    pub(super) trigger: Trigger,
+    pub(super) focus: Option<String>,
+    pub(super) bill: Bill,
+    task: JoinHandle<Made>,
+}
+
+/// What came of it: every try, and the summary or why there is none.
+pub(super) type Made = (Vec<Attempt>, std::result::Result<String, Failed>);
+
+/// Why there is no summary.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub(super) words: String,
+    /// When a provider said that it serves again, in milliseconds since 1970.
+    pub(super) retry_at: Option<i64>,
+}
+
+/// What a summary was reserved with, and where it is charged.
+pub(super) struct Bill {
+    id: Id,
+    reserved: Amount,
+    account: Arc<Account>,
+    turn: TurnId,
+}
+
+/// What a model is asked.
+pub(super) struct Question {
+    pub(super) system: String,
+    pub(super) words: String,
+    /// The most tokens of the summary.
+    pub(super) most: i64,
+}
+
+impl Question {
+    /// The most tokens that may be written.
+    fn max_output(&self) -> u32 {
+        u32::try_from(self.most.saturating_mul(2).saturating_add(THOUGHTS)).unwrap_or(u32::MAX)
+    }
+
+    /// The tokens it has itself and may be answered with, at so many bytes a token.
+    fn usage(&self, tokens: impl Fn(usize) -> i64) -> Usage {
+        let input = tokens(self.system.len() + self.words.len());
+        let input = u64::try_from(input).unwrap_or(0);
+        Usage { input, output: u64::from(self.max_output()), ..Usage::default() }
+    }
+}
+
+impl Bill {
+    /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
+    /// Says which budget has no room where one has none.
+    pub(super) fn open(
+        work: &Work,
+        account: &Arc<Account>,
+        turn: TurnId,
+        question: &Question,
+        tokens: impl Fn(usize) -> i64,
+    ) -> Result<std::result::Result<Self, Spent>> {
+        let agent = &work.agent;
+        let chain = candidates(agent);
+        let usage = question.usage(tokens);
+        let prices = chain.iter().flatten().filter_map(|candidate| candidate.price_list());
+        let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
+        let tokens = i64::try_from(usage.total()).unwrap_or(i64::MAX);
+        let reserved = Amount { money, tokens, calls: 1 };
+        let bill = Self { id: Id::new(), reserved, account: account.clone(), turn };
+        let model = chain.first().and_then(|chain| chain.first()).map(ToString::to_string);
+        let (model, lease) = (model.unwrap_or_default(), &work.lease);
+        let opened = agent.write(|tx| {
+            lease.guard(tx)?;
+            let opened = budget::reserve(tx, account, &bill.reserved, &Amount::default())?;
+            if opened.is_ok() {
+                model_call::begin(tx, bill.id, &bill.purpose(work), &model)?;
+            }
+            Ok(opened)
+        })?;
+        Ok(opened.map(|()| bill))
+    }
+
+    /// Writes down what became of it, and what it took.
+    pub(super) fn settle(
+        &self,
+        tx: &mut WriteTx<'_>,
+        work: &Work,
+        attempts: &[Attempt],
+    ) -> Result<()> {
+        model_call::finish(tx, self.id, &self.purpose(work), attempts)?;
+        if attempts.is_empty() {
+            // It was given up; what became of it nobody knows, and it keeps what was reserved.
+            return Ok(());
+        }
+        budget::correct(tx, &self.account, &asking::used_by(attempts).minus(&self.reserved))
+    }
+
+    fn purpose(&self, work: &Work) -> Purpose<'static> {
+        Purpose {
+            owner: work.agent.parts.owner,
+            session: Some(work.id),
+            turn: Some(self.turn),
+            purpose: PURPOSE,
+        }
+    }
+}
+
+impl Underway {
+    /// Begins to ask for a summary.
+    pub(super) fn begin(
+        agent: &Agent,
+        wanted: Wanted,
+        question: Question,
+        bill: Bill,
+        (trigger, focus): (Trigger, Option<String>),
+    ) -> Self {
+        let task = tokio::spawn(make(agent.clone(), question));
+        Self { wanted, trigger, focus, bill, task }
+    }
+
+    /// Whether there is an answer, or the certainty that there will be none.
+    pub(super) fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Waits for what comes of it, which takes no longer than its time limit.
+    pub(super) async fn made(&mut self) -> Made {
+        match (&mut self.task).await {
+            Ok(made) => made,
+            Err(error) => {
+                let words = format!("the program itself failed while it was made: {error}");
+                (Vec::new(), Err(Failed { words, retry_at: None }))
+            }
+        }
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The models to ask, a chain after the other: the one for summaries, then those of the turn.
+fn candidates(agent: &Agent) -> Vec<Vec<Arc<Candidate>>> {
+    let settings = &agent.parts.settings;
+    let own = settings.compaction.model.iter().map(|model| vec![model.clone()]);
+    let is_own = |other: &Arc<Candidate>| {
+        let own = settings.compaction.model.as_ref();
+        own.is_some_and(|own| own.to_string() == other.to_string())
+    };
+    let others: Vec<_> = settings.chain.iter().filter(|other| !is_own(other)).cloned().collect();
+    own.chain([others]).filter(|chain| !chain.is_empty()).collect()
+}
+
+/// The window of the model that is asked first, where it is known.
+pub(super) fn window(agent: &Agent) -> Option<u64> {
+    candidates(agent).first().and_then(|chain| chain.first()).and_then(|first| first.window)
+}
+
+async fn make(agent: Agent, question: Question) -> Made {
+    let settings = &agent.parts.settings;
+    let deadline = Instant::now() + settings.compaction.timeout;
+    let messages = [Message::User(vec![Content::Text(question.words.clone())])];
+    let chains = candidates(&agent);
+    let (mut attempts, mut words, mut retry_at) = (Vec::new(), Vec::new(), None);
+    for (number, chain) in chains.iter().enumerate() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Whoever comes after it needs time too.
+        let left = if number + 1 < chains.len() { left / 2 } else { left };
+        if left < Duration::from_millis(1) {
+            break;
+        }
+        let most = chain.iter().filter_map(|candidate| candidate.max_output).min();
+        let request = Request {
+            system: &question.system,
+            messages: &messages,
+            max_output: Some(question.max_output().min(most.unwrap_or(u32::MAX))),
+            ..Request::default()
+        };
+        let mut limits = settings.asking.clone();
+        limits.chain = limits.chain.min(left);
+        limits.attempts = limits.attempts.min(ATTEMPTS);
+        let mut asked = agent.parts.client.call(chain, &request, &limits, &mut |_| {}).await;
+        match &mut asked {
+            Ok(answer) => redaction::answer(&settings.redactor, answer),
+            Err(failure) => redaction::failure(&settings.redactor, failure),
+        }
+        attempts.extend(asking::attempts(&asked));
+        match asked {
+            Ok(answer) => match summary::taken(&answer) {
+                Ok(text) => return (attempts, Ok(text)),
+                Err(why) => words.push(format!("{}: {why}", answer.candidate)),
+            },
+            Err(failure) => {
+                words.push(failure.to_string());
+                retry_at = retry_at.or(failure.retry_at);
+            }
+        }
+    }
+    if words.is_empty() {
+        let no_model = chains.is_empty();
+        let why = if no_model { "no model is configured" } else { "there was no time for it" };
+        words.push(why.to_owned());
+    }
+    (attempts, Err(Failed { words: words.join("; then "), retry_at }))
+}

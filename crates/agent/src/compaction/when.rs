@@ -1,0 +1,371 @@
+//! When a conversation is compacted, and when that is not tried any more.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mainstay_journal::TurnId;
+
+use super::underway::Underway;
+use crate::Settings;
+
+/// So many compactions may come within [`ROUNDS`] rounds of a turn.
+const MOST: usize = 2;
+/// A turn that went on for so many rounds after a compaction has made something of it.
+pub(super) const ROUNDS: u32 = 10;
+/// So many in a row that do not help stop it.
+const FRUITLESS: u32 = 2;
+/// So many failures in a row stop it for the turn.
+const FAILURES: u32 = 3;
+/// How long it rests after the first, the second and each further failure in a row.
+const RESTS: [Duration; 3] =
+    [Duration::from_secs(60), Duration::from_secs(300), Duration::from_secs(900)];
+/// From this share on a turn waits for the summary that is being made.
+const FULL: f64 = 0.92;
+/// What is left for an answer whose length nobody limits.
+const USUAL_ANSWER: u64 = 8_192;
+/// The share of what a provider found too long that is taken to fit.
+const FITS: f64 = 0.95;
+
+/// The sizes, in tokens, at which something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// From here on a compaction is due.
+    pub(crate) due: i64,
+    /// From here on the turn waits for it.
+    pub(crate) full: i64,
+    /// All that can be asked with.
+    pub(crate) room: i64,
+}
+
+impl Marks {
+    /// Those of the first model; nothing where its window is not known.
+    pub(crate) fn of(settings: &Settings) -> Option<Self> {
+        let first = settings.chain.first()?;
+        let window = first.window.filter(|window| *window > 0)?;
+        let answer = settings
+            .max_output
+            .or(first.max_output)
+            .map_or_else(|| USUAL_ANSWER.min(window / 8), u64::from);
+        // An answer as long as the window leaves half of it all the same.
+        let room = window.saturating_sub(answer).max(window / 2);
+        Some(Self::within(i64::try_from(room).unwrap_or(i64::MAX), settings.compaction.at))
+    }
+
+    /// Those for so many tokens that can be asked with.
+    pub(super) fn within(room: i64, share: f64) -> Self {
+        let full = share_of(room, FULL);
+        Self { due: share_of(room, share).min(full), full, room }
+    }
+}
+
+/// A share of so many tokens.
+pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "sizes are estimates"
+    )]
+    let tokens = (tokens as f64 * share) as i64;
+    tokens
+}
+
+/// What is known of the compactions of a session that bounds further ones.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// A summary that is being made.
+    pub(super) underway: Option<Underway>,
+    /// Whether the record was asked what there was before this process.
+    pub(super) remembers: bool,
+    /// The turn that `rounds` and `made` are about.
+    turn: Option<TurnId>,
+    /// How many rounds of it there were in this process.
+    rounds: u32,
+    /// The rounds after which compactions were made in it.
+    made: VecDeque<u32>,
+    /// How many in a row did not help.
+    pub(super) fruitless: u32,
+    /// A little less than what a provider found too long.
+    pub(super) outgrown: Option<i64>,
+    /// The size at which there was nothing to leave out.
+    nothing_at: Option<i64>,
+    /// Whether the last one is yet to be judged by what a provider counts.
+    unjudged: bool,
+    /// How many in a row failed.
+    pub(super) failures: u32,
+    /// When the last of them did, in milliseconds since 1970.
+    pub(super) failed_at: i64,
+    /// The turn in which it did.
+    pub(super) failed_in: Option<TurnId>,
+    /// What the last failure was, in words.
+    pub(super) failure: String,
+    /// Whether it was a hook that did not want it.
+    pub(super) unwanted: bool,
+    /// When a provider said that it serves again, in milliseconds since 1970.
+    pub(super) retry_at: Option<i64>,
+    /// Whether a person took the last compaction back.
+    pub(super) restored: bool,
+    /// Whether it was told that it is stopped.
+    pub(super) told: bool,
+    /// What was last told of one that came to nothing.
+    pub(super) said: String,
+}
+
+/// Why no compaction is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resting {
+    /// There were enough of them in the last rounds.
+    Enough,
+    /// The last ones did not help.
+    Fruitless,
+    /// Too many failed in this turn.
+    Failing,
+    /// The last one failed a short time ago; it rests until then, in milliseconds since 1970.
+    Until(i64),
+}
+
+impl Watch {
+    /// Takes in that a round of a turn begins.
+    pub(crate) fn round(&mut self, turn: TurnId) {
+        if self.turn != Some(turn) {
+            (self.turn, self.rounds) = (Some(turn), 0);
+            self.made.clear();
+        }
+        self.rounds = self.rounds.saturating_add(1);
+    }
+
+    /// Whether nothing waits to be applied.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.underway.is_none()
+    }
+
+    /// From where on a compaction is due: whoever took one back wants to see the old words as long as
+    /// they fit.
+    pub(crate) fn due(&self, marks: &Marks) -> i64 {
+        if self.restored { marks.full } else { marks.due }
+    }
+
+    /// Why a summary is not asked for on our own account; nothing where it may be.
+    pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<Resting> {
+        if let Some(resting) = self.done_enough() {
+            return Some(resting);
+        }
+        if self.failures >= FAILURES && self.failed_in == Some(turn) {
+            return Some(Resting::Failing);
+        }
+        let until = self.rests_until()?;
+        (now < until).then_some(Resting::Until(until))
+    }
+
+    /// Why not even the cheap steps are taken.
+    pub(super) fn done_enough(&self) -> Option<Resting> {
+        if self.fruitless >= FRUITLESS {
+            return Some(Resting::Fruitless);
+        }
+        (self.lately() >= MOST).then_some(Resting::Enough)
+    }
+
+    /// How many were made in the last rounds.
+    pub(super) fn lately(&self) -> usize {
+        self.made.iter().filter(|made| self.rounds.saturating_sub(**made) < ROUNDS).count()
+    }
+
+    /// Gives up the summary that is being made.
+    pub(crate) fn stop(&mut self) {
+        self.underway = None;
+    }
+
+    fn rests_until(&self) -> Option<i64> {
+        let place = usize::try_from(self.failures).ok()?.checked_sub(1)?;
+        let rest = RESTS.get(place).or(RESTS.last())?;
+        let rest = i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+        Some(self.failed_at.saturating_add(rest).max(self.retry_at.unwrap_or(0)))
+    }
+
+    /// Takes in that a compaction was made and, as far as can be told, what the size is now.
+    pub(super) fn applied(&mut self, after: i64, marks: Option<&Marks>) {
+        self.made.push_back(self.rounds);
+        if self.made.len() > MOST {
+            self.made.pop_front();
+        }
+        let helped = marks.is_none_or(|marks| after < marks.due);
+        self.fruitless = if helped { 0 } else { self.fruitless + 1 };
+        (self.unjudged, self.restored, self.told) = (helped, false, false);
+        self.said.clear();
+        self.nothing_at = None;
+    }
+
+    /// Takes in that a model gave a summary.
+    pub(super) fn healthy(&mut self) {
+        self.forget_failures();
+    }
+
+    /// Takes in that there is nothing to leave out at this size.
+    pub(super) fn found_nothing(&mut self, tokens: i64) {
+        self.nothing_at = Some(tokens);
+    }
+
+    /// Whether to look once more what could be left out: there is more than the last time.
+    pub(super) fn may_look(&self, tokens: i64, marks: &Marks) -> bool {
+        self.nothing_at.is_none_or(|before| tokens >= before + marks.due / 20)
+    }
+
+    /// Takes in that one would not have helped.
+    pub(super) fn refused(&mut self) {
+        self.fruitless += 1;
+    }
+
+    /// Takes in that one failed.
+    pub(super) fn failed(&mut self, turn: TurnId, now: i64, words: &str, retry_at: Option<i64>) {
+        self.failures += 1;
+        (self.failed_at, self.failed_in) = (now, Some(turn));
+        (self.failure, self.retry_at) = (words.to_owned(), retry_at);
+        self.unwanted = false;
+    }
+
+    /// Takes in what a provider counted.
+    pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&Marks>) {
+        let Some(marks) = marks else { return };
+        if tokens < marks.due {
+            (self.fruitless, self.told, self.nothing_at) = (0, false, None);
+        } else if self.unjudged {
+            self.fruitless += 1;
+        }
+        self.unjudged = false;
+    }
+
+    /// Takes in that a provider found so many tokens too long.
+    pub(super) fn outgrew(&mut self, tokens: i64) {
+        let most = share_of(tokens, FITS);
+        self.outgrown = Some(self.outgrown.map_or(most, |before| before.min(most)));
+    }
+
+    /// Takes in that other models are asked from now on.
+    pub(crate) fn other_models(&mut self) {
+        self.outgrown = None;
+        self.begin_anew();
+    }
+
+    /// Begins anew: a person or another model changed what held.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.fruitless, self.told, self.unjudged) = (0, false, false);
+        self.nothing_at = None;
+        self.said.clear();
+        self.made.clear();
+        self.forget_failures();
+    }
+
+    /// Takes in what earlier processes did in this turn: how many rounds ago compactions were made.
+    pub(super) fn recall(&mut self, rounds_ago: &[u32]) {
+        let most = rounds_ago.iter().copied().max().unwrap_or(0);
+        self.rounds = self.rounds.saturating_add(most);
+        for ago in rounds_ago {
+            self.made.push_back(self.rounds.saturating_sub(*ago));
+        }
+    }
+
+    fn forget_failures(&mut self) {
+        (self.failures, self.failed_at, self.retry_at) = (0, 0, None);
+        self.failure.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mainstay_llm::{Api, Candidate, NoKey, Provider};
+
+    use super::*;
+
+    fn settings(window: Option<u64>, max_output: Option<u32>) -> Settings {
+        let provider = Provider {
+            name: "local".to_owned(),
+            api: Api::OpenAiChat,
+            base_url: "http://127.0.0.1:1/v1".parse().unwrap(),
+            key: Arc::new(NoKey),
+            headers: Vec::new(),
+        };
+        let model = "m".to_owned();
+        let candidate =
+            Candidate { provider: Arc::new(provider), model, prices: None, window, max_output };
+        Settings { chain: vec![Arc::new(candidate)], ..Settings::default() }
+    }
+
+    #[test]
+    fn room_for_the_answer_is_left_out_of_the_share() {
+        let marks = |window, output| Marks::of(&settings(window, output));
+        let of = |due, full, room| Some(Marks { due, full, room });
+        assert_eq!(marks(Some(10_000), Some(2_000)), of(6_000, 7_360, 8_000));
+        assert_eq!(marks(Some(8_000), None), of(5_250, 6_440, 7_000));
+        assert_eq!(marks(Some(8_000), Some(8_000)), of(3_000, 3_680, 4_000));
+        assert_eq!(marks(None, Some(2_000)), None);
+    }
+
+    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+
+    #[test]
+    fn there_are_two_at_most_until_the_turn_went_on_for_a_while() {
+        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        watch.round(turn);
+        for _ in 0..2 {
+            assert_eq!(watch.resting(turn, 0), None);
+            watch.applied(50, Some(&MARKS));
+        }
+        for _ in 0..ROUNDS {
+            assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+            watch.round(turn);
+        }
+        assert_eq!(watch.resting(turn, 0), None);
+        watch.applied(50, Some(&MARKS));
+        watch.applied(50, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        let next = TurnId::new();
+        watch.round(next);
+        assert_eq!(watch.resting(next, 0), None);
+    }
+
+    #[test]
+    fn two_that_do_not_help_stop_it_until_something_fits() {
+        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        watch.round(turn);
+        watch.refused();
+        assert_eq!(watch.resting(turn, 0), None);
+        // It looked well, and the provider counted otherwise.
+        watch.applied(90, Some(&MARKS));
+        watch.counted(110, Some(&MARKS));
+        watch.refused();
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        watch.counted(105, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        watch.counted(99, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), None);
+    }
+
+    #[test]
+    fn it_rests_after_failures_longer_each_time_and_gives_the_turn_up_after_three() {
+        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        watch.round(turn);
+        let mut now = 1_000;
+        for rest in [60_000, 300_000] {
+            watch.failed(turn, now, "no", None);
+            assert_eq!(watch.resting(turn, now + rest - 1), Some(Resting::Until(now + rest)));
+            now += rest;
+            assert_eq!(watch.resting(turn, now), None);
+        }
+        watch.failed(turn, now, "no", None);
+        assert_eq!(watch.resting(turn, now + 10_000_000), Some(Resting::Failing));
+        let next = TurnId::new();
+        assert_eq!(watch.resting(next, now + 1), Some(Resting::Until(now + 900_000)));
+        assert_eq!(watch.resting(next, now + 900_000), None);
+        watch.begin_anew();
+        assert_eq!(watch.resting(turn, now), None);
+    }
+
+    #[test]
+    fn what_a_person_took_back_stays_until_the_window_is_full() {
+        let mut watch = Watch { restored: true, ..Watch::default() };
+        assert_eq!(watch.due(&MARKS), MARKS.full);
+        watch.applied(50, Some(&MARKS));
+        assert_eq!(watch.due(&MARKS), MARKS.due);
+    }
+}

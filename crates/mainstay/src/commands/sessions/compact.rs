@@ -1,0 +1,82 @@
+//! `mainstay sessions compact`
+
+use std::path::Path;
+
+use clap::Args;
+use mainstay_agent::{Compacted, Event};
+use serde_json::json;
+
+use crate::config::Overrides;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::{engine, wording};
+
+/// Make room in a session: a summary takes the place of what is old
+///
+/// Nothing is deleted: `mainstay sessions uncompact` takes it back. The current instruction, the
+/// recent steps, the list of steps and a ledger of files and commands stay as they are. A session
+/// whose window fills up is compacted without this command.
+#[derive(Args, Debug)]
+pub(crate) struct CompactArgs {
+    /// The session (the start of its id is enough)
+    id: String,
+
+    /// What the summary has to look after above all
+    #[arg(long, value_name = "WORDS")]
+    focus: Option<String>,
+
+    /// Let this model write the summary, PROVIDER/MODEL
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> {
+    let store = super::open(context)?;
+    let session = engine::named(&store, &args.id)?;
+    let over = Overrides { summaries: args.model.clone(), ..Overrides::default() };
+    let workspace = Path::new(&session.workspace);
+    let agent = engine::agent(context, store, session.owner, workspace, over)?;
+    let focus = args.focus.clone().filter(|focus| !focus.trim().is_empty());
+    let mut notices = Vec::new();
+    let compacted = engine::block_on(async |cancel| {
+        let mut work = engine::open(&agent, session.id)?;
+        let progress = Progress::alone("writing a summary");
+        let mut observer = |event| {
+            if let Event::Notice { message, .. } = event {
+                notices.push(message);
+            }
+        };
+        let compacted = work.compact(focus, &mut observer, &cancel).await;
+        drop(progress);
+        work.leave().await?;
+        agent.leave().await;
+        Ok::<_, Error>(compacted?)
+    })??;
+    for notice in notices {
+        context.output.note(wording::line(&notice));
+    }
+    match compacted {
+        Compacted::Made { number, before, after } => {
+            let id = session.id;
+            let data = json!({ "id": id, "number": number, "before": before, "after": after });
+            let back = context.settings()?.command(&format!("sessions uncompact {id}"));
+            let text = format!(
+                "Session {id} is compacted: about {before} tokens became {after}.\nTake it back: \
+                 {back}\n"
+            );
+            context.output.answer(&data, &text)?;
+            Ok(Exit::Done)
+        }
+        Compacted::Not(why) => {
+            let id = session.id;
+            Err(Error::failed(format!("session {id} was not compacted: {why}"))
+                .hint(format!("Nothing has changed. See what fills it: `mainstay context {id}`.")))
+        }
+        Compacted::Stopped => {
+            context.output.note("stopped; nothing has changed");
+            Ok(Exit::Interrupted)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `mainstay sessions search`
+
+use std::path::Path;
+
+use clap::builder::styling::AnsiColor;
+use clap::{Args, ValueEnum, ValueHint};
+use mainstay_agent::session_search::moment;
+use mainstay_journal::search::{self, Answer, Asked, Excerpt, Filter, Hit, Snippet, Sort, Who};
+use mainstay_store::{OwnerId, Store, wall_millis};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::wording;
+
+/// Search what was said and done in all sessions
+///
+/// An entry is found if it has all of the words; if none has, those with some of them are shown. Also:
+/// "a phrase" in quotes, begin*, one OR other, and after `--` also -without. Names in code, paths, and
+/// pieces of them are found, and words of scripts without spaces.
+#[derive(Args, Debug)]
+pub(crate) struct SearchArgs {
+    /// What to look for
+    #[arg(required_unless_present = "rebuild")]
+    words: Vec<String>,
+
+    /// Only what is not older: 12h, 7d, 8w, 2026-01-31, "2026-01-31 18:00"
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<i64>,
+
+    /// Only what is older
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<i64>,
+
+    /// Only this session (the start of its id is enough)
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Only sessions in this directory or below it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<std::path::PathBuf>,
+
+    /// Only what was said by these
+    #[arg(long)]
+    who: Option<Speaker>,
+
+    /// What comes first
+    #[arg(long, default_value = "relevance")]
+    sort: Order,
+
+    /// Show at most this many
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    limit: usize,
+
+    /// Make the index anew first; it does so by itself when it is damaged
+    #[arg(long)]
+    rebuild: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Speaker {
+    User,
+    Assistant,
+    Tool,
+    Notice,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    Relevance,
+    Newest,
+    Oldest,
+}
+
+fn time(typed: &str) -> Result<i64, String> {
+    moment(typed, wall_millis())
+        .ok_or_else(|| "write how long ago (12h, 7d, 8w) or a date (2026-01-31)".to_owned())
+}
+
+pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
+    let store = super::open(context)?;
+    let Some(owner) = engine::find_owner(&store)? else {
+        context.output.answer(&data(&Answer::default()), "There are no sessions yet.\n")?;
+        return Ok(Exit::Done);
+    };
+    let session = args.session.as_deref().map(|typed| engine::named(&store, typed)).transpose()?;
+    let workspace = args.workspace.as_deref().map(directory);
+    let filter = Filter {
+        session: session.map(|session| session.id),
+        except: None,
+        workspace,
+        who: args.who.map(Speaker::who),
+        since: args.since,
+        until: args.until,
+    };
+    let sort = args.sort.sort();
+    let asked = Asked { words: args.words.join(" "), filter, sort, limit: args.limit };
+    let progress = Progress::begin("reading the sessions", None);
+    if args.rebuild {
+        search::rebuild(&store)?;
+        if args.words.is_empty() {
+            return rebuilt(&store, owner, &progress, context);
+        }
+    }
+    let answer = search::search(&store, owner, &asked, None, &mut |at| progress.report(&at))?;
+    drop(progress);
+    context.output.answer(&data(&answer), &text(&answer, context.output))?;
+    for words in remarks(&answer) {
+        context.output.note(words);
+    }
+    Ok(Exit::Done)
+}
+
+fn rebuilt(
+    store: &Store,
+    owner: OwnerId,
+    progress: &Progress,
+    context: &Context,
+) -> Result<Exit, Error> {
+    let caught = search::catch_up(store, owner, None, &mut |at| progress.report(&at))?;
+    let entries = if caught.added == 1 { "entry" } else { "entries" };
+    let text = format!("The index was made anew, of {} {entries}.\n", caught.added);
+    context.output.answer(&json!({ "indexed": caught.added }), &text)?;
+    Ok(Exit::Done)
+}
+
+/// What is good to know of an answer besides its hits.
+fn remarks(answer: &Answer) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if answer.partly && !answer.hits.is_empty() {
+        remarks.push("No entry has all of these words; these have some.".to_owned());
+    }
+    if answer.capped {
+        remarks.push(
+            "Very many entries have these words, and only the newest were looked through; \
+             more words, or --since and --until, reach the others."
+                .to_owned(),
+        );
+    }
+    remarks.extend(answer.shortcoming.clone());
+    remarks
+}
+
+fn text(answer: &Answer, output: Output) -> String {
+    if answer.wordless {
+        return "There is no word in that to look for.\n".to_owned();
+    }
+    if answer.hits.is_empty() {
+        return "Nothing was found.\n".to_owned();
+    }
+    let mut text = String::new();
+    for hit in &answer.hits {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "{}  {}  entry {}, {}  {}\n",
+            hit.session,
+            wording::minute(hit.at),
+            hit.seq,
+            hit.who.as_str(),
+            wording::line(&hit.title)
+        ));
+        neighbour(&mut text, "before", hit.before.as_ref());
+        text.push_str(&format!("    {}\n", marked(&hit.snippet, output)));
+        neighbour(&mut text, "after", hit.after.as_ref());
+    }
+    text
+}
+
+fn neighbour(text: &mut String, place: &str, excerpt: Option<&Excerpt>) {
+    if let Some(Excerpt { who, text: words, .. }) = excerpt {
+        text.push_str(&format!("  {place} ({}): {words}\n", who.as_str()));
+    }
+}
+
+/// The words with marks around what was looked for, also where there are no colours.
+fn marked(snippet: &Snippet, output: Output) -> String {
+    if !output.is_coloured() {
+        return snippet.marked("«", "»");
+    }
+    let (open, close) = output
+        .coloured("|", AnsiColor::Yellow)
+        .split_once('|')
+        .map(|(open, close)| (open.to_owned(), close.to_owned()))
+        .unwrap_or_default();
+    snippet.marked(&open, &close)
+}
+
+fn data(answer: &Answer) -> Value {
+    let excerpt = |excerpt: &Option<Excerpt>| {
+        excerpt.as_ref().map(|Excerpt { seq, at, who, text }| {
+            json!({ "seq": seq, "at": at, "who": who, "text": text })
+        })
+    };
+    let hits: Vec<Value> = answer
+        .hits
+        .iter()
+        .map(|hit| {
+            let Hit { session, title, workspace, seq, at, who, score, snippet, before, after } =
+                hit;
+            let marks: Vec<[usize; 2]> =
+                snippet.marks.iter().map(|mark| [mark.start, mark.end]).collect();
+            json!({
+                "session": session, "title": title, "workspace": workspace, "seq": seq, "at": at,
+                "who": who, "score": score, "snippet": snippet.text, "marks": marks,
+                "before": excerpt(before), "after": excerpt(after),
+            })
+        })
+        .collect();
+    json!({ "hits": hits, "partly": answer.partly, "capped": answer.capped,
+        "shortcoming": answer.shortcoming })
+}
+
+/// A directory as sessions name theirs. One that is gone can be named too.
+fn directory(path: &Path) -> String {
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    path.display().to_string()
+}
+
+impl Speaker {
+    fn who(self) -> Who {
+        match self {
+            Self::User => Who::User,
+            Self::Assistant => Who::Assistant,
+            Self::Tool => Who::Tool,
+            Self::Notice => Who::Notice,
+        }
+    }
+}
+
+impl Order {
+    fn sort(self) -> Sort {
+        match self {
+            Self::Relevance => Sort::Relevance,
+            Self::Newest => Sort::Newest,
+            Self::Oldest => Sort::Oldest,
+        }
+    }
+}
