@@ -195,7 +195,8 @@ impl Watch {
             return Some(Resting::Failing);
         }
         let until = self.rests_until()?;
-        (now < until).then_some(Resting::Until(until))
+        // A clock that was set back would have it rest for as long as it was set back by.
+        (self.failed_at..until).contains(&now).then_some(Resting::Until(until))
     }
 
     /// Why not even the cheap steps are taken.
@@ -426,6 +427,7 @@ mod tests {
         for rest in [60_000, 300_000] {
             watch.failed(turn, now, "no", None);
             assert_eq!(watch.resting(turn, now + rest - 1), Some(Resting::Until(now + rest)));
+            assert_eq!(watch.resting(turn, now - 10_000_000), None, "the clock was set back");
             now += rest;
             assert_eq!(watch.resting(turn, now), None);
         }
