@@ -129,6 +129,12 @@ fn all_of_it_can_be_taken_elsewhere_and_brought_back_and_lists_can_be_read() {
     assert!(bad.stderr.contains("line 2: ") && bad.stderr.contains("nothing was remembered"));
     assert_eq!(data(&other, &["list"])["count"], 3);
     other.run(&["memory", "import", "nowhere"]).ended_with(2);
+    // However much stands before what is wrong.
+    let long = format!("{}- {}\n", "- again and again\n- so\n".repeat(200), "word ".repeat(900));
+    std::fs::write(other.workspace().join("long.md"), long).unwrap();
+    let bad = other.run(&["memory", "import", "long.md"]).ended_with(2);
+    assert!(bad.stderr.contains("line 401: a fact of 4499 characters"), "{}", bad.stderr);
+    assert_eq!(data(&other, &["list"])["count"], 3);
 }
 
 #[test]

@@ -41,8 +41,8 @@ impl NoteLine {
 pub(super) enum Read {
     Note(NoteLine),
     Fact(Box<Line>),
-    /// Words of a plain text or an item of a list in Markdown.
-    Words(String),
+    /// The number of a line, and its words: plain text or an item of a list in Markdown.
+    Words(usize, String),
 }
 
 /// Reads a file: lines of JSON, or plain lines and lists of Markdown, a memory each. Headings, rules
@@ -54,7 +54,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
         if line.starts_with('{') {
             found.push(json(line).map_err(|wrong| format!("line {number}: {wrong}"))?);
         } else if let Some(words) = words(line) {
-            found.push(Read::Words(words.to_owned()));
+            found.push(Read::Words(number, words.to_owned()));
         }
     }
     Ok(found)
@@ -99,7 +99,7 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|read| match read {
-                Read::Words(words) => words,
+                Read::Words(_, words) => words,
                 other => panic!("{other:?}"),
             })
             .collect();
