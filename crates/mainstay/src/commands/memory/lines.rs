@@ -49,6 +49,8 @@ pub(super) enum Read {
 /// and empty lines bring nothing. What is wrong is said with the number of its line.
 pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
     let mut found = Vec::new();
+    // Some editors put a mark before everything.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.starts_with('{') {
@@ -118,7 +120,7 @@ mod tests {
     fn lines_of_json_are_notes_or_facts_and_what_is_wrong_is_said() {
         let note =
             NoteLine { note: "a\nb".into(), workspace: Some("/w".into()), source: "x".into() };
-        let text = format!("{}\n{{\"content\": \"A fact.\"}}\n", note.text());
+        let text = format!("\u{feff}{}\n{{\"content\": \"A fact.\"}}\n", note.text());
         let found = read(&text).unwrap();
         assert!(matches!(&found[0], Read::Note(read) if *read == note), "{found:?}");
         assert!(matches!(found[1], Read::Fact(_)), "{found:?}");
