@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mainstay_journal::compaction::Standing;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
@@ -474,6 +475,8 @@ impl Work {
     pub(crate) fn look_anew(&mut self, entries: &[Entry]) {
         self.transcript = Transcript::of(entries);
         self.memo = Memo::default();
+        let through = Standing::of(entries).through;
+        self.told.again(entries.iter().filter(|entry| entry.seq > through));
         let conversation = context::bytes(self.transcript.settled());
         self.sizes.measure(&self.prompt, &self.specs, conversation);
     }

@@ -41,6 +41,13 @@ impl Told {
         }
     }
 
+    /// Begins anew with what a model is still shown: a memory that a compaction replaced may come
+    /// again.
+    pub(crate) fn again<'a>(&mut self, shown: impl Iterator<Item = &'a Entry>) {
+        self.names.clear();
+        shown.for_each(|entry| self.note(&entry.body));
+    }
+
     fn take(&mut self, text: &str) {
         self.names.extend(frame::brought(text).map(|(name, _)| name.to_owned()));
     }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use mainstay_agent::Compacted;
 use mainstay_agent::memory::{self, Memory, Provider, Query, Reply as Answer, Trouble};
 use mainstay_agent::policy::Policy;
 use mainstay_memory::facts;
 use mainstay_store::params;
 use mainstay_testkit::model::Reply;
+use tokio_util::sync::CancellationToken;
 
 use crate::place::{on_both, on_one, resume, turn};
 
@@ -46,6 +48,25 @@ fn what_bears_on_the_input_comes_with_it_framed_as_data_and_once() {
         turn(&mut place.open(session), QUESTION).await;
         assert_eq!(whole(place).matches(&name).count(), 1);
         assert_eq!(whole(place).matches("memories that may bear").count(), 1);
+    });
+}
+
+#[test]
+fn a_memory_that_a_compaction_replaced_may_come_again() {
+    let long = || Reply::text(&"The parser reads one word after another. ".repeat(500));
+    let summary = Reply::text("They spoke of the parser.");
+    let replies = vec![long(), long(), Reply::text("yes"), summary, Reply::text("hello")];
+    on_one(replies, async |place| {
+        let id = place.fact("The tests of the parser run with `make parser`.");
+        let mut work = place.begin();
+        turn(&mut work, QUESTION).await;
+        turn(&mut work, "Go on.").await;
+        turn(&mut work, "Is that all?").await;
+        let compacted = work.compact(None, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+        assert!(matches!(compacted, Compacted::Made { .. }), "{compacted:?}");
+        turn(&mut work, QUESTION).await;
+        let said = place.last_asked().last_user_text();
+        assert!(said.contains(&format!("[facts:{id}]")), "{said}");
     });
 }
 
