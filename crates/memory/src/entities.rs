@@ -62,10 +62,11 @@ pub fn found(text: &str) -> Entities {
         at = end.max(at + 1);
     }
     for (position, length) in also_known(&words) {
-        if let Some((one, other)) = pair(&words, position, length) {
-            if found.add(&one) && found.add(&other) {
-                found.aliases.push((one, other));
-            }
+        if let Some((one, other)) = pair(&words, position, length)
+            && found.add(&one)
+            && found.add(&other)
+        {
+            found.aliases.push((one, other));
         }
     }
     found

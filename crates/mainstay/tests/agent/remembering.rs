@@ -70,6 +70,20 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
 }
 
 #[test]
+fn what_is_remembered_moves_no_cursor_when_it_is_shown() {
+    let world = hello();
+    let evil = "tea \u{1b}]0;title\u{7}is \u{1b}[31mgreen\u{202e}";
+    world.run(&["memory", "add", evil, "--tag", "a\u{1b}[2J", "--category", "b\u{1b}[2J"]);
+    world.run(&["memory", "notes", "--add", evil]).ended_with(0);
+    for words in [&["list"][..], &["search", "tea"], &["notes"], &["forget", "1"]] {
+        let words = [&["memory"], words].concat();
+        let shown = world.run(&words).ended_with(0).stdout;
+        assert!(shown.contains("tea is green\n"), "{shown:?}");
+        assert!(!shown.contains(|c: char| c != '\n' && c.is_control()), "{shown:?}");
+    }
+}
+
+#[test]
 fn notes_have_a_limit_are_changed_together_and_told_to_new_sessions() {
     let world = hello();
     world.configure_more("[memory]\nuser_limit = 30");
