@@ -247,17 +247,19 @@ impl FromValue for Class {
     }
 }
 
-/// What the action is, in words for a person.
+/// What the action is, in words for a person, who sees all of what is to be done.
 pub fn spoken(action: &Action) -> String {
-    match action {
+    let words = match action {
         Action::Read => "to look at something".to_owned(),
         Action::Write(path) => format!("to change {}", path.display()),
         Action::Execute(command) => format!("to run `{command}`"),
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
-        Action::Ask { question, .. } => format!("to ask: {question}"),
+        // It does nothing, and may have signs in it that only join others.
+        Action::Ask { question, .. } => return format!("to ask: {question}"),
         Action::Delegate(task) => format!("to have this done: {task}"),
-    }
+    };
+    crate::skills::visible(&words)
 }
 
 #[cfg(test)]
@@ -287,6 +289,14 @@ mod tests {
             let judged = policy.judge(&Action::Write(path.into()), &workspace);
             assert_eq!(judged.decision, expected, "{path}");
         }
+    }
+
+    #[test]
+    fn who_is_asked_sees_all_of_what_is_to_be_done() {
+        let run = Action::Execute("rm -rf x\u{1b}[2K\r\u{202e}".to_owned());
+        assert_eq!(spoken(&run), "to run `rm -rf x\\u{1b}[2K\\u{d}\\u{202e}`");
+        let keep = Action::Persist("“a\u{1b}[8m b”".to_owned());
+        assert_eq!(spoken(&keep), "to remember “a\\u{1b}[8m b”");
     }
 
     fn judged(policy: &Policy, line: &str) -> Judged {

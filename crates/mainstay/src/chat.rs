@@ -35,7 +35,7 @@ mod stream;
 mod table;
 mod talk;
 mod terminal;
-mod text;
+pub(crate) mod text;
 mod turning;
 
 use history::History;

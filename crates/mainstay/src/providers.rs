@@ -61,7 +61,7 @@ pub(crate) fn look(
             () = cancel.cancelled() => Err(stopped()),
         };
         drop(all);
-        keeper.leave().await;
+        keeper.leave_without_trace().await;
         looked
     })?
 }

@@ -9,6 +9,7 @@ use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
+use crate::chat::text::clean;
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::{redaction, wording};
@@ -126,7 +127,7 @@ impl Telling {
     fn ways_on(&self, reason: &str, settings: &Settings, resume: &str) -> Vec<String> {
         let mut ways = Vec::new();
         for request in &self.requests {
-            let action = wording::line(&request.action);
+            let action = wording::line(&clean(&request.action));
             ways.push(format!(
                 "Let {} {}: `{}`; or not: `{}`.",
                 request.tool,

@@ -24,6 +24,10 @@ const OPENERS: &[&str] = &[
 
 /// A longer quotation is not a name.
 const LONGEST: usize = 60;
+/// Nor are more capitals than this: the whole text is written in them.
+const LONGEST_NAME: usize = 100;
+/// The most names that are looked for in a text.
+const MOST: usize = 32;
 
 /// What was found in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +41,7 @@ pub struct Entities {
 /// A name as it is compared: small letters, single spaces, nothing around it.
 pub fn folded(name: &str) -> String {
     let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
-    words.join(" ").trim_matches(EDGES).to_owned()
+    words.join(" ").trim_matches(|letter| letter == ' ' || EDGES.contains(&letter)).to_owned()
 }
 
 /// The entities that `text` names.
@@ -58,9 +62,10 @@ pub fn found(text: &str) -> Entities {
         at = end.max(at + 1);
     }
     for (position, length) in also_known(&words) {
-        if let Some((one, other)) = pair(&words, position, length) {
-            found.add(&one);
-            found.add(&other);
+        if let Some((one, other)) = pair(&words, position, length)
+            && found.add(&one)
+            && found.add(&other)
+        {
             found.aliases.push((one, other));
         }
     }
@@ -68,11 +73,17 @@ pub fn found(text: &str) -> Entities {
 }
 
 impl Entities {
-    fn add(&mut self, name: &str) {
+    /// Adds what may be a name; answers whether it is one of them then.
+    fn add(&mut self, name: &str) -> bool {
         let key = folded(name);
-        if key.chars().count() >= 2 && !self.names.iter().any(|known| folded(known) == key) {
+        if self.names.iter().any(|known| folded(known) == key) {
+            return true;
+        }
+        let is_name = (2..=LONGEST_NAME).contains(&key.chars().count()) && self.names.len() < MOST;
+        if is_name {
             self.names.push(name.trim_matches(EDGES).to_owned());
         }
+        is_name
     }
 }
 
@@ -223,8 +234,21 @@ mod tests {
     }
 
     #[test]
+    fn whatever_a_text_looks_like_it_has_few_names_and_none_is_long() {
+        check(&"ALL IN CAPITALS ".repeat(20), &[]);
+        check(
+            &format!("{0} aka {0}b, Ada Lovelace aka Ada", "x".repeat(2000)),
+            &["Ada Lovelace", "Ada"],
+        );
+        let many: String = (0..100).map(|number| format!("'q{number}' aka r{number}, ")).collect();
+        let found = found(&many);
+        assert_eq!((found.names.len(), found.aliases.len()), (32, 0));
+    }
+
+    #[test]
     fn names_are_compared_without_case_and_spaces_and_never_by_pattern() {
         assert_eq!(folded("  Ada   LOVELACE, "), "ada lovelace");
+        assert_eq!(folded("( Ada )"), "ada");
         assert_ne!(folded("a%"), folded("ab"));
     }
 

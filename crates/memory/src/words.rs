@@ -65,7 +65,16 @@ fn word(word: &str) -> Option<String> {
         Some(stem) if stem.len() > 2 && !stem.ends_with(['s', 'u', 'i']) => stem,
         _ => word,
     };
-    Some(singular.chars().take(LONGEST).collect())
+    let mut term: String = singular.chars().take(LONGEST).collect();
+    // "boxes" and "box", "caches" and "cache", "cities" and "city" are one term each: what the plural
+    // may have added goes from the singular too.
+    if term.len() > 3 && term.ends_with("ie") {
+        term.truncate(term.len() - 2);
+        term.push('y');
+    } else if ["sse", "xe", "ze", "che", "she"].iter().any(|ending| term.ends_with(ending)) {
+        term.pop();
+    }
+    Some(term)
 }
 
 /// Each two neighbours, or the one character there is.
@@ -111,6 +120,24 @@ mod tests {
             terms("class status analysis bus gas"),
             ["class", "status", "analysis", "bus", "gas"]
         );
+    }
+
+    #[test]
+    fn a_plural_is_the_term_of_its_singular() {
+        for (one, many) in [
+            ("box", "boxes"),
+            ("class", "classes"),
+            ("branch", "branches"),
+            ("cache", "caches"),
+            ("axe", "axes"),
+            ("city", "cities"),
+            ("movie", "movies"),
+            ("note", "notes"),
+            ("crate", "crates"),
+        ] {
+            assert_eq!(terms(one), terms(many), "{one}");
+        }
+        assert_ne!(terms("plan"), terms("plane"));
     }
 
     #[test]

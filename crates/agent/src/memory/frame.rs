@@ -62,7 +62,7 @@ pub(crate) fn line(provider: &str, memory: &Memory, now: i64) -> String {
         known.push(OUTSIDE.to_owned());
     }
     if let Some(at) = memory.at {
-        known.push(age(now - at));
+        known.push(age(now.saturating_sub(at)));
     }
     if let Some(trust) = memory.trust {
         known.push(format!("trust {trust:.2}"));

@@ -20,6 +20,7 @@ use mainstay_memory::facts::{Fact, FactId};
 use mainstay_store::{Id, Store};
 use serde_json::{Value, json};
 
+use crate::chat::text::clean;
 use crate::config::{self, Config};
 use crate::context::Context;
 use crate::error::Error;
@@ -133,17 +134,19 @@ fn data(fact: &Fact, gone: &BTreeSet<String>) -> Value {
 
 /// A fact as lines: what it says, and what is known of it.
 fn shown(fact: &Fact, gone: &BTreeSet<String>, width: usize) -> String {
-    let content: Vec<&str> = fact.content.split_whitespace().collect();
-    let tags: String = fact.tags.iter().map(|tag| format!("  #{tag}")).collect();
+    // Whatever others wrote moves no cursor.
+    let content = clean(&fact.content);
+    let content: Vec<&str> = content.split_whitespace().collect();
+    let tags: String = fact.tags.iter().map(|tag| format!("  #{}", clean(tag))).collect();
     format!(
         "{:>width$}  {}\n{:width$}  {}  trust {:.2}  {}  {}{}{tags}\n",
         fact.id.to_string(),
         content.join(" "),
         "",
-        fact.category,
+        clean(&fact.category),
         fact.trust,
         wording::minute(fact.changed_at),
-        fact.source,
+        clean(&fact.source),
         if is_gone(fact, gone) { " (deleted)" } else { "" },
     )
 }

@@ -239,6 +239,7 @@ fn whether_they_answer_is_told_by_a_command_and_by_the_doctor() {
         assert!(text.contains(words), "{words}: {text}");
     }
     let doctor = world.run(&["doctor"]).stdout;
+    assert!(!world.home().join("keepers").exists(), "it creates nothing");
     let line = doctor.lines().find(|line| line.contains("near")).unwrap();
     assert!(line.starts_with("warning  memory: near does not answer: it ended"), "{doctor}");
     assert!(doctor.contains("memory: team answers in"), "{doctor}");

@@ -70,6 +70,20 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
 }
 
 #[test]
+fn what_is_remembered_moves_no_cursor_when_it_is_shown() {
+    let world = hello();
+    let evil = "tea \u{1b}]0;title\u{7}is \u{1b}[31mgreen\u{202e}";
+    world.run(&["memory", "add", evil, "--tag", "a\u{1b}[2J", "--category", "b\u{1b}[2J"]);
+    world.run(&["memory", "notes", "--add", evil]).ended_with(0);
+    for words in [&["list"][..], &["search", "tea"], &["notes"], &["forget", "1"]] {
+        let words = [&["memory"], words].concat();
+        let shown = world.run(&words).ended_with(0).stdout;
+        assert!(shown.contains("tea is green\n"), "{shown:?}");
+        assert!(!shown.contains(|c: char| c != '\n' && c.is_control()), "{shown:?}");
+    }
+}
+
+#[test]
 fn notes_have_a_limit_are_changed_together_and_told_to_new_sessions() {
     let world = hello();
     world.configure_more("[memory]\nuser_limit = 30");
@@ -129,6 +143,12 @@ fn all_of_it_can_be_taken_elsewhere_and_brought_back_and_lists_can_be_read() {
     assert!(bad.stderr.contains("line 2: ") && bad.stderr.contains("nothing was remembered"));
     assert_eq!(data(&other, &["list"])["count"], 3);
     other.run(&["memory", "import", "nowhere"]).ended_with(2);
+    // However much stands before what is wrong.
+    let long = format!("{}- {}\n", "- again and again\n- so\n".repeat(200), "word ".repeat(900));
+    std::fs::write(other.workspace().join("long.md"), long).unwrap();
+    let bad = other.run(&["memory", "import", "long.md"]).ended_with(2);
+    assert!(bad.stderr.contains("line 401: a fact of 4499 characters"), "{}", bad.stderr);
+    assert_eq!(data(&other, &["list"])["count"], 3);
 }
 
 #[test]

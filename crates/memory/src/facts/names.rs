@@ -22,9 +22,10 @@ pub(super) fn mentioned(tx: &mut ReadTx<'_>, owner: OwnerId, text: &str) -> Resu
     for start in 0..words.len() {
         for end in start + 1..=(start + LONGEST).min(words.len()) {
             let phrase = folded(&words[start..end].join(" "));
-            if phrase.chars().count() > 1 {
-                phrases.insert(phrase);
-            }
+            // "Ada's" names Ada, unless something is called that.
+            let owner = phrase.strip_suffix("'s").or_else(|| phrase.strip_suffix("’s"));
+            let names = owner.map(str::to_owned).into_iter().chain([phrase.clone()]);
+            phrases.extend(names.filter(|name| name.chars().count() > 1));
         }
     }
     let phrases: Vec<String> = phrases.into_iter().collect();

@@ -37,7 +37,7 @@ pub struct Prepared {
 impl Prepared {
     /// Checks and computes; fails where the fact cannot be remembered.
     pub fn new(fact: &NewFact) -> Result<Self> {
-        let content = fact.content.trim().to_owned();
+        let content = kept(&fact.content);
         if content.is_empty() {
             return Err(Error::Refused("a fact without words cannot be remembered".to_owned()));
         }
@@ -53,11 +53,21 @@ impl Prepared {
         for name in fact.entities.as_ref().unwrap_or(&found.names) {
             add(&mut names, name, folded);
         }
+        // Who is given by one name is found by the others that the text has.
+        for (one, other) in &found.aliases {
+            for (named, also) in [(one, other), (other, one)] {
+                if names.len() < LIST_LIMIT
+                    && names.iter().any(|name| folded(name) == folded(named))
+                {
+                    add(&mut names, also, folded);
+                }
+            }
+        }
         let mut tags = Vec::new();
         for tag in &fact.tags {
             add(&mut tags, &tag.to_lowercase(), str::to_owned);
         }
-        let category = fact.category.trim().to_lowercase();
+        let category = kept(&fact.category).to_lowercase();
         let prepared = Self {
             digest: digest(&content),
             category: if category.is_empty() { USUAL_CATEGORY.to_owned() } else { category },
@@ -66,8 +76,9 @@ impl Prepared {
             tags,
             entities: names,
             aliases: found.aliases,
-            source: fact.source.trim().to_owned(),
-            key: fact.key.clone(),
+            source: kept(&fact.source),
+            // A key without letters names nothing: all facts would be one.
+            key: fact.key.as_deref().map(kept).filter(|key| !key.is_empty()),
         };
         prepared.refuse_excess()?;
         Ok(prepared)
@@ -157,9 +168,14 @@ fn terms(
     terms
 }
 
+/// Text without white space around it, and without what no engine can hold.
+fn kept(text: &str) -> String {
+    text.replace('\0', "").trim().to_owned()
+}
+
 /// Adds a name that is not there yet.
 fn add(names: &mut Vec<String>, name: &str, key: impl Fn(&str) -> String) {
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = kept(name).split_whitespace().collect::<Vec<_>>().join(" ");
     let wanted = key(&name);
     if !wanted.is_empty() && !names.iter().any(|known| key(known) == wanted) {
         names.push(name);

@@ -240,6 +240,6 @@ fn freshness(query: &Query, at: i64) -> f64 {
     if half == 0 {
         return 1.0;
     }
-    let age = (query.now - at).max(0);
+    let age = query.now.saturating_sub(at).max(0);
     0.5_f64.powf(age as f64 / half as f64)
 }

@@ -39,6 +39,46 @@ fn a_probe_finds_what_is_about_an_entity_the_most_about_it_first() {
 }
 
 #[test]
+fn it_is_the_vectors_that_are_asked() {
+    on_both(|memory| {
+        add(memory, "they share the office", &["Ada", "Grace", "Edsger"]);
+        add(memory, "they sail", &["Ada", "Grace"]);
+        let firsts = || {
+            let within = Within::default();
+            let (owner, both) = (memory.owner, ["Ada", "Grace"]);
+            let answers = [
+                probe(memory, "Ada", &within),
+                memory.read(|tx| facts::related(tx, owner, "Ada", &within)),
+                memory.read(|tx| facts::reason(tx, owner, &both, &within)),
+            ];
+            answers.map(|answers| contents(answers)[0].clone())
+        };
+        // The same rows, names and words, with each other's vectors.
+        let swap = || {
+            memory.write(|tx| {
+                let of = |number: i64| {
+                    ("SELECT vector FROM facts WHERE owner = ?1 AND number = ?2", number)
+                };
+                let mut vectors: Vec<Vec<u8>> = Vec::new();
+                for (sql, number) in [of(2), of(1)] {
+                    let params = mainstay_store::params![memory.owner, number];
+                    vectors.push(tx.query_one(sql, params, |row| row.get(0))?);
+                }
+                let sql = "UPDATE facts SET vector = ?3 WHERE owner = ?1 AND number = ?2";
+                for (number, vector) in (1_i64..).zip(vectors) {
+                    tx.execute(sql, mainstay_store::params![memory.owner, number, vector])?;
+                }
+                Ok(())
+            });
+        };
+        assert_eq!(firsts(), ["they sail"; 3]);
+        swap();
+        assert_eq!(firsts(), ["they share the office"; 3]);
+        swap();
+    });
+}
+
+#[test]
 fn a_probe_knows_the_other_names_of_an_entity() {
     on_both(|memory| {
         memory.add("Robert Smith aka Bobby runs the servers");

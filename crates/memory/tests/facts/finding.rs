@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_memory::facts::{self, Found, NewFact, Query};
+use mainstay_memory::facts::{self, Found, Line, NewFact, Query};
 
 use crate::memory::{new, on_both};
 
@@ -49,6 +49,47 @@ fn a_fact_is_found_by_another_name_of_its_entity() {
         assert!(memory.found("who is bobby").contains(&"Ask Robert Smith for access".to_owned()));
         memory.write(|tx| facts::forget(tx, memory.owner, fact));
         assert_eq!(memory.found("access"), [""; 0]);
+    });
+}
+
+#[test]
+fn a_name_is_understood_in_the_genitive_and_whatever_names_were_given() {
+    on_both(|memory| {
+        let given = NewFact {
+            entities: Some(vec!["Robert Smith".to_owned()]),
+            ..new("Robert Smith aka Bobby runs the servers")
+        };
+        memory.write(|tx| facts::add(tx, memory.owner, &given));
+        memory.add("Ask Robert Smith for access");
+        for question in ["what is bobby's room?", "Where is Bobby’s?", "bobby"] {
+            let found = memory.found(question);
+            assert!(found.contains(&"Ask Robert Smith for access".to_owned()), "{question}");
+        }
+    });
+}
+
+#[test]
+fn words_are_found_in_any_case_and_number() {
+    on_both(|memory| {
+        memory.add("The red BOX is in the cellar of every city");
+        for question in ["boxes", "Box", "cities", "RED"] {
+            assert_eq!(memory.found(question).len(), 1, "{question}");
+        }
+    });
+}
+
+#[test]
+fn a_fact_of_any_time_has_an_age() {
+    on_both(|memory| {
+        for at in [i64::MIN, i64::MAX] {
+            let line = format!(r#"{{"content": "tea {at}", "created_at": {at}}}"#);
+            let line: Line = line.parse().unwrap();
+            memory.write(|tx| facts::import(tx, memory.owner, &line));
+        }
+        let half_life = Some(Duration::from_secs(86_400));
+        let found = memory.search(&Query { half_life, ..Query::new("tea", 1) });
+        let fresh: Vec<f64> = found.iter().map(|found| found.parts.freshness).collect();
+        assert_eq!(fresh, [1.0, 0.0]);
     });
 }
 

@@ -48,6 +48,36 @@ fn the_same_text_and_the_same_key_are_one_fact() {
 }
 
 #[test]
+fn no_text_is_refused_for_what_is_found_in_it() {
+    on_both(|memory| {
+        let quotations: String = (0..60).map(|number| format!("\"q{number}\" ")).collect();
+        let alias = format!("{} aka {}", "x".repeat(1900), "y".repeat(1900));
+        for text in ["HELLO ".repeat(60), quotations, alias, "a\0b".to_owned()] {
+            let id = memory.add(&text);
+            assert_eq!(memory.get(id).unwrap().content, text.replace('\0', "").trim());
+        }
+        let odd = NewFact {
+            content: "c".to_owned(),
+            category: "d\0".to_owned(),
+            tags: vec!["t\0".to_owned(), "\0".to_owned()],
+            entities: Some(vec!["e\0".to_owned()]),
+            source: "s\0".to_owned(),
+            key: Some("\0".to_owned()),
+        };
+        let add = |fact: &NewFact| memory.write(|tx| facts::add(tx, memory.owner, fact));
+        let fact = memory.get(add(&odd).id()).unwrap();
+        assert_eq!((fact.category.as_str(), fact.source.as_str()), ("d", "s"));
+        assert_eq!(
+            (fact.tags, fact.entities, fact.key),
+            (vec!["t".into()], vec!["e".into()], None)
+        );
+        // An empty key does not make one fact of all.
+        let other = NewFact { content: "f".to_owned(), ..odd };
+        assert!(matches!(add(&other), Added::New(_)));
+    });
+}
+
+#[test]
 fn what_cannot_be_remembered_is_refused_with_a_sentence() {
     on_both(|memory| {
         let refused = |fact: NewFact| {

@@ -106,3 +106,29 @@ fn words(error: &tokio_postgres::Error) -> String {
         None => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio_postgres::{Config, NoTls};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_hangs_up_after_its_greeting_is_tried_again() {
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        let server = tokio::spawn(async move {
+            let mut startup = [0; 512];
+            let _ = theirs.read(&mut startup).await;
+            // "You are welcome", "ask", and then nothing.
+            theirs.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").await.unwrap();
+        });
+        let (client, connection) =
+            Config::new().user("ada").connect_raw(ours, NoTls).await.unwrap();
+        server.await.unwrap();
+        let _ = connection.await;
+        let error = client.batch_execute("SET search_path = a").await.unwrap_err();
+        let problem = connecting("here", &error);
+        assert!(matches!(problem, Ok(Error::Unreachable { .. })), "{problem:?}");
+    }
+}

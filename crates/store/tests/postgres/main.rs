@@ -50,10 +50,10 @@ fn slow_connections_ended_at_random_lose_nothing_and_repeat_nothing() {
         for writer in 0..WRITERS {
             let (store, done) = (&store, &done);
             scope.spawn(move || {
-                for number in 1..=EACH {
-                    append(store, writer, number).unwrap();
-                }
+                let outcome = (1..=EACH).try_for_each(|number| append(store, writer, number));
+                // Also where it failed: the other side ends when all are done.
                 done.fetch_add(1, Ordering::Relaxed);
+                outcome.unwrap();
             });
         }
         scope.spawn(|| {

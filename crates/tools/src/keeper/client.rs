@@ -371,6 +371,20 @@ impl Keeper {
         *current = None;
     }
 
+    /// Leaves, and takes away what the keeper has written: for who will ask for nothing of it later.
+    pub async fn leave_without_trace(&self) {
+        let names: Vec<_> = self.shared.links().open.iter().map(|link| link.name.clone()).collect();
+        self.leave().await;
+        let spool = &self.shared.launch.spool;
+        for name in names {
+            // One that lives would write on.
+            self.clear(&name).await;
+            let _ = std::fs::remove_dir_all(spool.join(name));
+        }
+        // It stays where others have something in it.
+        let _ = std::fs::remove_dir(spool);
+    }
+
     /// Hears of background jobs that end. What came before the first listener is not lost.
     pub fn endings(&self) -> mpsc::UnboundedReceiver<Ending> {
         let (sender, receiver) = mpsc::unbounded_channel();

@@ -42,10 +42,17 @@ pub(super) struct Launched {
 )]
 pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
     let name = Id::new().to_string();
-    private_directory(&launch.spool)?;
     // The keeper's own directory is `/`.
     let directory = std::path::absolute(launch.spool.join(&name))?;
-    DirBuilder::new().mode(PRIVATE_DIR).create(&directory)?;
+    let make = || {
+        private_directory(&launch.spool)?;
+        DirBuilder::new().mode(PRIVATE_DIR).create(&directory)
+    };
+    // Another process may take an empty spool away in between.
+    make().or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => make(),
+        _ => Err(error),
+    })?;
     let token = new_token();
     create_new(&directory.join(TOKEN), PRIVATE_FILE)?.write_all(token.as_bytes())?;
     // Bound here, so that it can be connected to before the keeper has got up.

@@ -9,6 +9,7 @@ use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
 use serde_json::{Value, json};
 
+use crate::chat::text::clean;
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
@@ -75,7 +76,7 @@ fn write_request(text: &mut String, approval: &Approval, session: SessionId) {
         request.id,
         approval.standing.as_str(),
         request.tool,
-        wording::line(&request.action)
+        wording::line(&clean(&request.action))
     );
     let mut more = Vec::new();
     more.extend(request.reason.as_deref().map(wording::line));

@@ -1,6 +1,7 @@
 //! Who has memories besides the store, and whether each answers.
 
 use super::finding::Finding;
+use crate::chat::text::clean;
 use crate::config::Config;
 use crate::output::Output;
 use crate::providers;
@@ -31,7 +32,7 @@ pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
             }
             Err(why) => Finding::warning(
                 CHECK,
-                format!("{name} does not answer: {} ({place})", wording::line(why)),
+                format!("{name} does not answer: {} ({place})", wording::line(&clean(why))),
                 settings.command("memory providers"),
             ),
         }

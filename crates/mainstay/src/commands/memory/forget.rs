@@ -4,6 +4,7 @@ use clap::Args;
 use mainstay_memory::facts::{self, Fact, FactId};
 use serde_json::json;
 
+use crate::chat::text::clean;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -50,7 +51,8 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
     let facts = forgotten.map_err(super::no_fact)?;
     let mut text = String::new();
     for fact in &facts {
-        text.push_str(&format!("Forgot fact {}: {}\n", fact.id, wording::line(&fact.content)));
+        let content = wording::line(&clean(&fact.content));
+        text.push_str(&format!("Forgot fact {}: {content}\n", fact.id));
     }
     let data: Vec<i64> = ids.into_iter().map(FactId::number).collect();
     context.output.answer(&json!({ "forgotten": data }), &text)?;

@@ -1,9 +1,11 @@
 //! `mainstay memory import`
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use mainstay_memory::facts::{self, Added, NewFact};
+use mainstay_memory::facts::{self, Added, NewFact, Prepared};
 use mainstay_memory::notes::{self, Change, Scope};
 use mainstay_store::{OwnerId, WriteTx};
 use serde_json::json;
@@ -47,21 +49,18 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
         Error::usage(format!("{name} cannot be read: {error}"))
             .hint("Name a file of lines: JSON, plain text or a list in Markdown.")
     };
-    let size = args.file.metadata().map_err(|error| unreadable(error.to_string()))?.len();
-    if size > LONGEST {
-        return Err(unreadable(format!("it has more than {} MiB", LONGEST >> 20)));
-    }
-    let text =
-        std::fs::read_to_string(&args.file).map_err(|error| unreadable(error.to_string()))?;
+    let text = contents(&args.file).map_err(|error| unreadable(error.to_string()))?;
     let text = redaction::typed(&text, context)?;
-    let read = lines::read(&text).map_err(|wrong| {
+    let wrong = |wrong: String| {
         Error::usage(format!("{name} cannot be imported: {wrong}; nothing was remembered"))
             .hint("Mend that line; `mainstay memory export` shows how lines look.")
-    })?;
+    };
+    let read = lines::read(&text).map_err(wrong)?;
     let limits = super::settings(context)?;
-    let (store, owner) = engine::open_store(&context.settings()?)?;
     let place = current_directory()?.display().to_string();
-    let (notes, facts) = sorted(args, &place, read);
+    // Whatever could be refused is, before anything is written.
+    let (notes, facts) = sorted(args, &place, read).map_err(wrong)?;
+    let (store, owner) = engine::open_store(&context.settings()?)?;
     // All notes or none: they have a limit together.
     let limits = (limits.user_limit, limits.workspace_limit);
     store.write(|tx| add_notes(tx, owner, &notes, limits))?;
@@ -83,41 +82,60 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
+/// What a file holds, which may also be a pipe.
+fn contents(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::other(format!("it has more than {} MiB", LONGEST >> 20)));
+    }
+    Ok(text)
+}
+
 /// A fact to add.
 enum Fact {
     Line(Box<facts::Line>),
-    Words(NewFact),
+    Words(Box<Prepared>),
 }
 
 impl Fact {
     fn add(&self, tx: &mut WriteTx<'_>, owner: OwnerId) -> mainstay_memory::Result<Added> {
         match self {
             Fact::Line(line) => facts::import(tx, owner, line),
-            Fact::Words(fact) => facts::add(tx, owner, fact),
+            Fact::Words(fact) => facts::add_prepared(tx, owner, fact),
         }
     }
 }
 
-/// Notes and facts of what was read.
-fn sorted(args: &ImportArgs, place: &str, read: Vec<Read>) -> (Vec<NoteLine>, Vec<Fact>) {
+/// Notes and facts of what was read, or what is wrong with one of them.
+fn sorted(
+    args: &ImportArgs,
+    place: &str,
+    read: Vec<Read>,
+) -> Result<(Vec<NoteLine>, Vec<Fact>), String> {
     let (mut notes, mut facts) = (Vec::new(), Vec::new());
     for one in read {
         match (one, args.notes) {
             (Read::Note(note), _) => notes.push(note),
             (Read::Fact(line), _) => facts.push(Fact::Line(line)),
-            (Read::Words(note), Some(about)) => {
+            (Read::Words(_, note), Some(about)) => {
                 let workspace = (about == About::Workspace).then(|| place.to_owned());
                 notes.push(NoteLine { note, workspace, source: super::SOURCE.to_owned() });
             }
-            (Read::Words(content), None) => facts.push(Fact::Words(NewFact {
-                content,
-                category: args.category.clone().unwrap_or_default(),
-                source: super::SOURCE.to_owned(),
-                ..NewFact::default()
-            })),
+            (Read::Words(number, content), None) => {
+                let fact = NewFact {
+                    content,
+                    category: args.category.clone().unwrap_or_default(),
+                    source: super::SOURCE.to_owned(),
+                    ..NewFact::default()
+                };
+                let prepared =
+                    Prepared::new(&fact).map_err(|wrong| format!("line {number}: {wrong}"))?;
+                facts.push(Fact::Words(Box::new(prepared)));
+            }
         }
     }
-    (notes, facts)
+    Ok((notes, facts))
 }
 
 /// Adds notes. A refusal is an error, so that nothing of the file is written.

@@ -41,20 +41,22 @@ impl NoteLine {
 pub(super) enum Read {
     Note(NoteLine),
     Fact(Box<Line>),
-    /// Words of a plain text or an item of a list in Markdown.
-    Words(String),
+    /// The number of a line, and its words: plain text or an item of a list in Markdown.
+    Words(usize, String),
 }
 
 /// Reads a file: lines of JSON, or plain lines and lists of Markdown, a memory each. Headings, rules
 /// and empty lines bring nothing. What is wrong is said with the number of its line.
 pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
     let mut found = Vec::new();
+    // Some editors put a mark before everything.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.starts_with('{') {
             found.push(json(line).map_err(|wrong| format!("line {number}: {wrong}"))?);
         } else if let Some(words) = words(line) {
-            found.push(Read::Words(words.to_owned()));
+            found.push(Read::Words(number, words.to_owned()));
         }
     }
     Ok(found)
@@ -99,7 +101,7 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|read| match read {
-                Read::Words(words) => words,
+                Read::Words(_, words) => words,
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -118,7 +120,7 @@ mod tests {
     fn lines_of_json_are_notes_or_facts_and_what_is_wrong_is_said() {
         let note =
             NoteLine { note: "a\nb".into(), workspace: Some("/w".into()), source: "x".into() };
-        let text = format!("{}\n{{\"content\": \"A fact.\"}}\n", note.text());
+        let text = format!("\u{feff}{}\n{{\"content\": \"A fact.\"}}\n", note.text());
         let found = read(&text).unwrap();
         assert!(matches!(&found[0], Read::Note(read) if *read == note), "{found:?}");
         assert!(matches!(found[1], Read::Fact(_)), "{found:?}");

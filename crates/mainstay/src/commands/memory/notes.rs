@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use mainstay_memory::notes::{self, Change, Note, Scope};
 use serde_json::json;
 
+use crate::chat::text::clean;
 use crate::commands::run::{current_directory, directory};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
@@ -105,5 +106,5 @@ fn changes(args: &NotesArgs, context: &Context) -> Result<Vec<Change>, Error> {
 
 /// A note, its further lines indented.
 pub(super) fn line(note: &Note) -> String {
-    format!("- {}\n", note.text.lines().collect::<Vec<_>>().join("\n  "))
+    format!("- {}\n", clean(&note.text).lines().collect::<Vec<_>>().join("\n  "))
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::chat::text::clean;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
@@ -58,7 +59,7 @@ fn told(looked: &Looked) -> String {
     };
     let mut text = format!("{}: {}{traits}\n", description.name, looked.place());
     match &looked.answer {
-        Err(why) => text.push_str(&format!("  does not answer: {}\n", wording::line(why))),
+        Err(why) => text.push_str(&format!("  does not answer: {}\n", wording::line(&clean(why)))),
         Ok((memories, choice)) => {
             let count = match memories.len() {
                 0 => "nothing".to_owned(),
@@ -78,7 +79,7 @@ fn told(looked: &Looked) -> String {
             }
             for memory in memories {
                 let line = crate::redaction::shared().text(&memory.text).into_owned();
-                let line: String = wording::line(&line).chars().take(SHOWN).collect();
+                let line: String = wording::line(&clean(&line)).chars().take(SHOWN).collect();
                 text.push_str(&format!("    {line}\n"));
             }
         }
