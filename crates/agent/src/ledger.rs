@@ -43,6 +43,9 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Skill { name } => Some(Noted::Decided(format!(
                 "the skill {name} was loaded for this; load it again where it is still needed"
             ))),
+            Fact::Proposed { skill } => Some(Noted::Decided(format!(
+                "the skill {skill} was proposed; a person decides about it"
+            ))),
             Fact::Background { .. }
             | Fact::Acknowledged { .. }
             | Fact::Loaded { .. }

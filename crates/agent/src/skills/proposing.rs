@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use mainstay_journal::SessionId;
 use mainstay_message::ToolSpec;
 use mainstay_store::Id;
-use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits};
+use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Told, Tool, Traits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -96,11 +96,13 @@ impl ProposeSkill {
         let shadow = shadow.map_or(String::new(), |skill| {
             format!(" In this workspace {} holds before it.", skill.path.display())
         });
-        Ok(Ok(Outcome::said(format!(
+        let mut outcome = Outcome::said(format!(
             "Proposed as {id}. It waits for a person, who sees what it changes and approves or \
              rejects it (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before \
              that; go on without it.{shadow}"
-        ))))
+        ));
+        outcome.facts = vec![Fact::Proposed { skill: proposal.name }];
+        Ok(Ok(outcome))
     }
 }
 
@@ -130,7 +132,7 @@ impl Tool for ProposeSkill {
     fn action(&self, call: &Invocation<'_>) -> Action {
         match mainstay_tools::arguments::<Arguments>(call.arguments) {
             Ok(given) if check_name(&given.name).is_ok() => {
-                Action::Persist(format!("a proposal for the skill {}", given.name))
+                Action::Propose(format!("the skill {}", given.name))
             }
             // Nothing is written: the model is told what is wrong.
             _ => Action::Read,
