@@ -21,7 +21,7 @@ use crate::ended::Ended;
 use crate::policy::Decision;
 use crate::redaction::Curtain;
 use crate::remembered::Rules;
-use crate::skills::Warning;
+use crate::skills::{self, Warning};
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
@@ -239,8 +239,7 @@ impl Work {
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
             hooks::tell(observer, notices);
-            for warning in std::mem::take(&mut self.unusable_skills) {
-                let message = format!("a skill cannot be used: {warning}");
+            for message in skills::warned(&std::mem::take(&mut self.unusable_skills)) {
                 observer(Event::Notice { about: "skill", message, void: false });
             }
             return Drive::begin(self, turn, observer, cancel).await;

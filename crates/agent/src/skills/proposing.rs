@@ -194,6 +194,9 @@ fn drawn_up(
     };
     let mut after = proposal.applied(&before);
     after.front(&proposal.name)?;
+    if let Some(path) = after.clash() {
+        return Err(format!("{path} cannot be both a file and a folder"));
+    }
     if after == before {
         return Err("it changes nothing".to_owned());
     }
@@ -239,7 +242,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let shelf = Shelf::at(directory.path());
         let other = TEXT.replace("one", "two");
-        let cases: [(Files<'_>, &str); 8] = [
+        let cases: [(Files<'_>, &str); 10] = [
             (&[], "1 to 50 files"),
             (&[("scripts/a.sh", Some("x"))], "no SKILL.md"),
             (&[("SKILL.md", Some("Do it."))], "first line is not ---"),
@@ -248,6 +251,11 @@ mod tests {
             (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "holds a NUL"),
             (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "there twice"),
             (&[("SKILL.md", None)], "no SKILL.md"),
+            (&[("SKILL.md", Some(TEXT)), ("SKILL.md/a", Some("x"))], "both a file and a folder"),
+            (
+                &[("SKILL.md", Some(TEXT)), ("a/b/c", Some("x")), ("a", Some("x"))],
+                "a cannot be both",
+            ),
         ];
         for (files, what) in cases {
             let said = drawn(&shelf, given(files)).unwrap_err();
