@@ -12,6 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::children::Children;
 use crate::delegate::Delegate;
 use crate::endings::Endings;
+use crate::memory::{self, MemoryTool, Providers};
 use crate::offer::Offer;
 use crate::session_search::SessionSearch;
 use crate::skills::{self, LoadSkill, ProposeSkill};
@@ -33,6 +34,7 @@ pub(crate) struct Parts {
     pub(crate) offer: Offer,
     pub(crate) settings: Settings,
     pub(crate) children: Arc<Children>,
+    pub(crate) memory: Arc<Providers>,
 }
 
 /// The answer to a request for a session.
@@ -50,10 +52,12 @@ impl Agent {
         let redactor = settings.redactor.clone();
         settings.snapshots.secret = Some(Arc::new(move |bytes: &[u8]| redactor.finds(bytes)));
         let endings = Arc::new(Endings::of(&keeper));
+        let memory = Arc::new(memory::providers(&settings.memory, &store, owner));
         let parts = Arc::new_cyclic(|parts| Parts {
             offer: offer(&settings, parts.clone()),
             client: Arc::new(Client::new()),
             children: Arc::default(),
+            memory,
             store,
             owner,
             keeper,
@@ -66,7 +70,8 @@ impl Agent {
     /// The same agent, asking other models.
     #[must_use]
     pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
-        let Parts { store, owner, client, keeper, endings, children, settings, .. } = &*self.parts;
+        let Parts { store, owner, client, keeper, endings, children, memory, settings, .. } =
+            &*self.parts;
         let settings = Settings { chain, ..settings.clone() };
         let parts = Arc::new_cyclic(|parts| Parts {
             // Another window may have room for more tools, or fewer.
@@ -77,6 +82,7 @@ impl Agent {
             keeper: keeper.clone(),
             endings: endings.clone(),
             children: children.clone(),
+            memory: memory.clone(),
             settings,
         });
         Self { parts }
@@ -142,6 +148,7 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     let window = settings.chain.first().and_then(|candidate| candidate.window);
     let mut tools = mainstay_tools::all();
     tools.extend(settings.tools.iter().cloned());
+    tools.push(Arc::new(MemoryTool::new(agent.clone())));
     tools.push(Arc::new(SessionSearch::new(agent.clone())));
     tools.push(Arc::new(Delegate::new(agent.clone())));
     tools.push(Arc::new(LoadSkill::new(settings.skills.clone())));

@@ -69,6 +69,11 @@ impl Sizes {
         Self { bytes: prompt.len(), bytes_a_token: USUAL_BYTES }
     }
 
+    /// Takes in that the prompt grew.
+    pub(crate) fn add_prompt(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
     /// Takes in that a model is told of these tools.
     pub(crate) fn add_tools(&mut self, specs: &[ToolSpec]) {
         self.bytes += specs.iter().map(crate::offer::size).sum::<usize>();

@@ -11,6 +11,7 @@ use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::approval::{Approval, Standing};
+use crate::memory;
 use crate::policy::command::{self, Class};
 
 /// What happened in a session, in order.
@@ -120,6 +121,17 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                     let (tainted, tool) = (audit.tainted_since.is_some(), result.name.clone());
                     let item = Item { at, seq: Some(entry.seq), tool, tainted, what };
                     audit.push(item);
+                }
+            }
+            Body::Notice { text } => {
+                let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+                let mut providers: Vec<&str> = memory::from_outside(text).collect();
+                providers.dedup();
+                for provider in providers {
+                    let origin = memory::external::origin(provider);
+                    let what = What::Came { origin, outside: true, bytes };
+                    let (tainted, tool) = (audit.tainted_since.is_some(), "memory".to_owned());
+                    audit.push(Item { at, seq: Some(entry.seq), tool, tainted, what });
                 }
             }
             _ => {}

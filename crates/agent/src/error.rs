@@ -18,6 +18,9 @@ pub enum Error {
     /// A hook refused what the user sent; nothing was begun or written down.
     #[error("a hook refused this: {0}")]
     Blocked(String),
+    /// What a session must be told of its user cannot be read; it was not begun.
+    #[error("{0}; no session begins without it")]
+    Memory(String),
     /// A skill was not changed.
     #[error(transparent)]
     Skills(#[from] crate::skills::Trouble),

@@ -50,6 +50,11 @@ pub enum Event {
         /// The words.
         text: String,
     },
+    /// Memories that came with the user's words.
+    Recalled {
+        /// The best first.
+        memories: Vec<Recalled>,
+    },
     /// A call. It is about to run, unless its result follows at once and says why not.
     ToolCall {
         /// Its id.
@@ -93,7 +98,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `skill`, `compaction`.
+        /// `snapshot`, `undo`, `hook`, `memory`, `skill`, `compaction`.
         about: &'static str,
         /// A sentence.
         message: String,
@@ -129,6 +134,15 @@ pub enum Event {
         /// What they cost, in dollars.
         cost: f64,
     },
+}
+
+/// A memory that came with the user's words.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recalled {
+    /// Who has it, and what it is known by there: `facts:12`.
+    pub id: String,
+    /// What it says.
+    pub text: String,
 }
 
 /// Takes events in. It is called between steps and must not block for long.

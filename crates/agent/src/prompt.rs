@@ -21,9 +21,7 @@ pub(crate) fn system(workspace: &Path, date: &str, window: Option<u64>) -> Strin
         workspace.display(),
         std::env::consts::OS,
     );
-    // An eighth of a small window for all of them, at three bytes a token.
-    let room = small.map_or(u64::MAX, |window| window * 3 / 8);
-    for (path, text) in instructions(workspace, room) {
+    for (path, text) in instructions(workspace, room(window)) {
         // Writing to a string does not fail.
         let _ = write!(
             prompt,
@@ -34,6 +32,19 @@ pub(crate) fn system(workspace: &Path, date: &str, window: Option<u64>) -> Strin
         );
     }
     prompt
+}
+
+/// How many bytes of a prompt one part may have besides the rules: an eighth of a small window, at
+/// three bytes a token.
+pub(crate) fn room(window: Option<u64>) -> u64 {
+    window.filter(|window| is_small(*window)).map_or(u64::MAX, |window| window * 3 / 8)
+}
+
+/// Adds something to a prompt, before the instructions of the workspace.
+pub(crate) fn insert_before_instructions(prompt: &mut String, text: &str) {
+    let (own, _) = parts(prompt);
+    let place = own.trim_end().len() + usize::from(!own.is_empty());
+    prompt.insert_str(place.min(prompt.len()), &format!("\n{text}"));
 }
 
 const RULES: &str = "\

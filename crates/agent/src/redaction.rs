@@ -175,6 +175,11 @@ impl Curtain {
             Event::ToolCall { arguments, .. } => drop(redactor.value(arguments)),
             Event::ToolResult { text, .. } => drop(redactor.string(text)),
             Event::Notice { message, .. } => drop(redactor.string(message)),
+            Event::Recalled { memories } => {
+                for memory in memories {
+                    redactor.string(&mut memory.text);
+                }
+            }
             Event::Parked { reason, .. } => drop(redactor.string(reason)),
             Event::End { answer, reason, .. } => {
                 redactor.string(answer);

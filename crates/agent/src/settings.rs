@@ -14,6 +14,7 @@ use crate::budget::Limits;
 use crate::compaction::Compacting;
 use crate::guard::{ACTING, LOOKING, Thresholds};
 use crate::hooks::Hooks;
+use crate::memory;
 use crate::policy::Policy;
 use crate::skills::Places;
 
@@ -62,6 +63,8 @@ pub struct Settings {
     pub reader: Option<Reader>,
     /// Commands of the user that are run at fixed points of a turn.
     pub hooks: Arc<Hooks>,
+    /// What is remembered, and brought into sessions.
+    pub memory: memory::Settings,
     /// Whether a question that a hook raises is answered with yes.
     pub yes: bool,
     /// Knows the secrets that enter neither the record nor a request nor an event.
@@ -135,6 +138,7 @@ impl Default for Settings {
             tools: Vec::new(),
             reader: None,
             hooks: Arc::default(),
+            memory: memory::Settings::default(),
             yes: false,
             redactor: Redactor::default(),
         }

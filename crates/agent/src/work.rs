@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mainstay_journal::compaction::Standing;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::turn::{self, Outcome, State, Turn};
 use mainstay_journal::{SessionId, Transcript, TurnId, entry, session};
@@ -26,7 +27,7 @@ use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
 use crate::{
-    Error, Event, Observer, Result, Steering, budget, context, hooks, processes, redaction,
+    Error, Event, Observer, Result, Steering, budget, context, hooks, memory, processes, redaction,
 };
 
 /// A session that this process works on. When it is dropped, others may.
@@ -60,6 +61,8 @@ pub struct Work {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// What was said "always" to.
     pub(crate) rules: Rules,
+    /// The memories that it was told of.
+    pub(crate) told: memory::Told,
     /// Where words in it came from that taint it.
     pub(crate) origins: Origins,
     /// What was meant to be a skill and cannot be used, to be told with the first turn.
@@ -129,6 +132,7 @@ impl Work {
             parent: None,
             is_child: false,
             origins: Origins::default(),
+            told: memory::Told::default(),
             unusable_skills: Vec::new(),
             is_new: true,
         }
@@ -235,10 +239,12 @@ impl Work {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
             let notices = self.consult(Some(input), cancel).await?;
+            let recollected = self.recollect(input, cancel).await?;
             let turn = self.begin_turn(&key, input)?;
             // Told when it is recorded: a name that somebody saw can be resumed.
             self.tell_session(observer);
             hooks::tell(observer, notices);
+            recollected.tell(observer);
             for message in skills::warned(&std::mem::take(&mut self.unusable_skills)) {
                 observer(Event::Notice { about: "skill", message, void: false });
             }
@@ -249,7 +255,7 @@ impl Work {
         processes::reconcile(self).await?;
         let same =
             blocking(|| self.agent.parts.store.read(|tx| turn::with_key(tx, self.id, &key)))?;
-        match same {
+        let recollected = match same {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
             Some(turn) => {
                 hooks::tell(observer, self.consult(None, cancel).await?);
@@ -257,10 +263,13 @@ impl Work {
             }
             None => {
                 hooks::tell(observer, self.consult(Some(input), cancel).await?);
+                let recollected = self.recollect(input, cancel).await?;
                 self.set_aside(observer, cancel).await?;
+                recollected
             }
-        }
+        };
         let turn = self.begin_turn(&key, input)?;
+        recollected.tell(observer);
         Drive::begin(self, turn, observer, cancel).await
     }
 
@@ -422,11 +431,18 @@ impl Work {
 
     fn take_in_at(&mut self, body: &Body, at: i64) {
         self.sizes.add(body);
+        self.told.note(body);
+        if let Body::Notice { text } = body {
+            for provider in memory::from_outside(text) {
+                self.note_outside(&memory::external::origin(provider));
+            }
+        }
         if let Body::Result { facts, .. } = body {
             for fact in facts {
                 if let Ok(fact) = serde_json::from_value::<Fact>(fact.clone()) {
                     self.workplace.seen.note(&fact);
                     self.workplace.steps.note(&fact);
+                    self.workplace.outside.note(&fact);
                     self.origins.note(&fact);
                     if let Fact::Loaded { tool } = fact {
                         self.tell_of(tool);
@@ -435,6 +451,13 @@ impl Work {
             }
         }
         self.transcript.push(body, at);
+    }
+
+    /// Takes note that words came from outside.
+    fn note_outside(&mut self, origin: &str) {
+        let fact = Fact::Outside { origin: origin.to_owned() };
+        self.workplace.outside.note(&fact);
+        self.origins.note(&fact);
     }
 
     /// Makes the view and its size anew where compactions change it. `entries` are all of the session.
@@ -451,6 +474,8 @@ impl Work {
     pub(crate) fn look_anew(&mut self, entries: &[Entry]) {
         self.transcript = Transcript::of(entries);
         self.memo = Memo::default();
+        let through = Standing::of(entries).through;
+        self.told.again(entries.iter().filter(|entry| entry.seq > through));
         let conversation = context::bytes(self.transcript.settled());
         self.sizes.measure(&self.prompt, &self.specs, conversation);
     }

@@ -13,6 +13,7 @@ use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{AGENT, Agent, Ending, Input, Settings};
 use mainstay_journal::JOURNAL;
 use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_memory::MEMORY;
 use mainstay_message::Content;
 use mainstay_store::{Location, Options, Schema, Store};
 use mainstay_testkit::model::{ModelServer, Reply, Shape};
@@ -22,7 +23,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 fn agent(directory: &std::path::Path, model: &ModelServer) -> Agent {
-    let schema = Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT]);
+    let schema = Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT, MEMORY]);
     let place = Location::file(directory.join("store.db"));
     let store = Store::open(&place, Options::new(schema)).unwrap();
     let owner = store.write(|tx| tx.owner("me")).unwrap();

@@ -58,7 +58,7 @@ impl Call {
             // Locks leave nothing on the disk, and waiting for one with the turn held would
             // keep its holder from ever releasing it.
             return match kind {
-                Kind::Lock => Fate::Proceed,
+                Kind::Lock | Kind::Read => Fate::Proceed,
                 _ => Fate::Record(Turn::take(settings.log)),
             };
         }

@@ -8,5 +8,6 @@
 mod content;
 mod locks;
 mod names;
+mod reads;
 mod syncs;
 mod writes;

@@ -1,4 +1,5 @@
-//! A preloaded library that counts, fails, kills at or records the calls by which a program changes files.
+//! A preloaded library that counts, fails, kills at or records the calls by which a program changes files,
+//! and counts, fails or kills at those by which it reads them.
 //!
 //! It stands between a dynamically linked program and libc (`LD_PRELOAD`) and owns one idea: the
 //! *point*, a call that touches a file under one directory. Points are numbered from 1, over all
@@ -12,7 +13,7 @@
 //! | `FAULTSHIM_AT` | the point that is struck, from 1 |
 //! | `FAULTSHIM_FOREVER` | `1`: every later point is struck too |
 //! | `FAULTSHIM_UNTIL_FILE` | nothing is struck once this file exists |
-//! | `FAULTSHIM_KINDS` | which calls are points, from `write,sync,rename,lock,create,truncate,unlink`; all by default |
+//! | `FAULTSHIM_KINDS` | which calls are points, from `write,sync,rename,lock,create,truncate,unlink` (all of these by default) and `read` |
 //! | `FAULTSHIM_OUT` | `record`: the operation log; otherwise the counter, 8 bytes little-endian |
 //! | `FAULTSHIM_ACKS` | `record`: writes to this file are logged as acknowledgements |
 //!

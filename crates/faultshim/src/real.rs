@@ -38,6 +38,8 @@ macro_rules! real {
 }
 
 real! {
+    read: unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t;
+    pread: unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
     write: unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
     pwrite: unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
     writev: unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;

@@ -34,9 +34,11 @@ pub(crate) enum Kind {
     Create = 16,
     Truncate = 32,
     Unlink = 64,
+    Read = 128,
 }
 
-const ALL_KINDS: u8 = 127;
+/// All but reading, which changes nothing: whoever wants to fail reads says so.
+const USUAL_KINDS: u8 = 127;
 const FULL_DISK_KINDS: u8 =
     Kind::Write as u8 | Kind::Create as u8 | Kind::Truncate as u8 | Kind::Rename as u8;
 
@@ -88,7 +90,7 @@ fn read() -> Option<Settings> {
             None => refuse("FAULTSHIM_AT must be a number"),
         },
     };
-    let mut kinds = variable(c"FAULTSHIM_KINDS").map_or(ALL_KINDS, |list| {
+    let mut kinds = variable(c"FAULTSHIM_KINDS").map_or(USUAL_KINDS, |list| {
         list.to_bytes().split(|byte| *byte == b',').fold(0, |set, name| set | kind_bit(name))
     });
     if mode == Mode::Enospc {
@@ -123,7 +125,10 @@ fn kind_bit(name: &[u8]) -> u8 {
         b"create" => Kind::Create,
         b"truncate" => Kind::Truncate,
         b"unlink" => Kind::Unlink,
-        _ => refuse("FAULTSHIM_KINDS lists write, sync, rename, lock, create, truncate, unlink"),
+        b"read" => Kind::Read,
+        _ => refuse(
+            "FAULTSHIM_KINDS lists write, sync, rename, lock, create, truncate, unlink, read",
+        ),
     };
     kind as u8
 }

@@ -17,6 +17,7 @@ mod history;
 mod keys;
 mod live;
 mod markdown;
+mod memory;
 #[cfg(test)]
 mod on_screen;
 mod paint;

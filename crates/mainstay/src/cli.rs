@@ -9,7 +9,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     answer, approvals, approve, audit, backup, chat, completions, config, context, cost, demo,
-    deny, doctor, man, models, profiles, restore, resume, run, sessions, skills, store, undo,
+    deny, doctor, man, memory, models, profiles, restore, resume, run, sessions, skills, store,
+    undo,
 };
 use crate::context::Context;
 use crate::env;
@@ -50,6 +51,8 @@ enum Command {
     Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
     Models(models::ModelsArgs),
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Config(config::ConfigCommand),
     Profiles(profiles::ProfilesArgs),
@@ -93,6 +96,7 @@ pub(crate) fn run() -> Exit {
         Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
         Command::Models(args) => models::run(args, &context),
+        Command::Memory(command) => memory::run(command, &context),
         Command::Config(command) => config::run(command, &context),
         Command::Profiles(args) => profiles::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),

@@ -14,6 +14,7 @@ pub(crate) mod demo;
 pub(crate) mod deny;
 pub(crate) mod doctor;
 pub(crate) mod man;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod profiles;
 pub(crate) mod restore;

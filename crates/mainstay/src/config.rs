@@ -10,6 +10,8 @@ mod hooks;
 pub(crate) mod kept;
 mod keys;
 pub(crate) mod layers;
+mod memory;
+pub(crate) mod memory_providers;
 pub(crate) mod name;
 mod sandbox;
 mod shape;
@@ -28,6 +30,8 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
+pub(crate) use memory::settings as memory_settings;
+use memory_providers::MemoryProvider;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
@@ -200,6 +204,7 @@ impl Config {
                 redaction::add(&format!("password of {name}"), password);
             }
         }
+        self.file.memory.providers.iter().for_each(MemoryProvider::make_secrets_known);
     }
 
     fn profile_layer(&self, profiles: &Table, name: &str, by: &str) -> Result<Layer, Error> {
@@ -348,6 +353,7 @@ fn duration(text: &str) -> Option<Duration> {
         "" | "s" => number,
         "m" | "min" => number * 60.0,
         "h" => number * 3600.0,
+        "d" => number * 86_400.0,
         _ => return None,
     };
     Duration::try_from_secs_f64(seconds).ok()

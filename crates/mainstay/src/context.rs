@@ -46,6 +46,7 @@ fn schema() -> Schema {
         mainstay_journal::JOURNAL,
         mainstay_journal::SEARCH,
         mainstay_agent::AGENT,
+        mainstay_memory::MEMORY,
         mainstay_agent::skills::SKILLS,
     ])
 }

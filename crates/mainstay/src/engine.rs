@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mainstay_agent::memory::Provider;
+use mainstay_agent::memory::external::External;
 use mainstay_agent::{Agent, Ended, Ending, Opened};
 use mainstay_journal::session::Session;
 use mainstay_journal::turn::Outcome;
@@ -15,7 +17,7 @@ use mainstay_tools::keeper::Launch;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Overrides, agent_settings};
+use crate::config::{Config, Overrides, agent_settings, memory_providers};
 use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
@@ -101,17 +103,32 @@ pub(crate) fn agent(
         config = Config::load(&settings, Some(workspace), context.output)?;
     }
     over.forbidden = forbidden(&settings);
-    let launch = Launch {
+    let keeper = keeper(&settings, &config)?;
+    let mut agent_settings = agent_settings(&config, &over)?;
+    agent_settings.memory.providers = memory_providers(&config, &keeper)?
+        .into_iter()
+        .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })
+        .collect();
+    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
+        context.output.warning(words);
+    }
+    Ok(Agent::new(store, owner, keeper, agent_settings))
+}
+
+/// A keeper for the processes of a home, which is started when it is needed.
+pub(crate) fn keeper(settings: &Settings, config: &Config) -> Result<Keeper, Error> {
+    Ok(Keeper::new(Launch {
         program: PathBuf::from("/proc/self/exe"),
         arguments: vec![KEEPER.into()],
         spool: settings.home.join("keepers"),
         grace: config.keeper_grace()?,
-    };
-    let agent_settings = agent_settings(&config, &over)?;
-    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
-        context.output.warning(words);
-    }
-    Ok(Agent::new(store, owner, Keeper::new(launch), agent_settings))
+    }))
+}
+
+/// Who has memories besides the store, as the configuration says.
+pub(crate) fn memory_providers(config: &Config, keeper: &Keeper) -> Result<Vec<External>, Error> {
+    let described = memory_providers::descriptions(config)?;
+    Ok(described.into_iter().map(|one| External::new(one, keeper)).collect())
 }
 
 /// The models that a workspace asks, the first one first.

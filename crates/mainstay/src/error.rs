@@ -125,6 +125,19 @@ impl From<mainstay_journal::Error> for Error {
     }
 }
 
+impl From<mainstay_memory::Error> for Error {
+    fn from(error: mainstay_memory::Error) -> Self {
+        match error {
+            mainstay_memory::Error::Store(error) => error.into(),
+            refused @ mainstay_memory::Error::Refused(_) => Self::usage(refused.to_string())
+                .hint("See what is remembered: `mainstay memory list`"),
+            damaged @ mainstay_memory::Error::Damaged { .. } => {
+                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
+            }
+        }
+    }
+}
+
 impl From<mainstay_agent::skills::Trouble> for Error {
     fn from(trouble: mainstay_agent::skills::Trouble) -> Self {
         use mainstay_agent::skills::Trouble;
@@ -147,6 +160,8 @@ impl From<mainstay_agent::Error> for Error {
             blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
                 "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
             ),
+            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string())
+                .hint("Nothing was begun and nothing lost. Look at the store: `mainstay doctor`"),
             mainstay_agent::Error::Skills(trouble) => trouble.into(),
             other => Self::configuration(other.to_string()),
         }

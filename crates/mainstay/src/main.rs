@@ -18,6 +18,7 @@ mod interrupt;
 mod output;
 mod person;
 mod progress;
+mod providers;
 mod redaction;
 mod settings;
 mod telling;

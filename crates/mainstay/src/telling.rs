@@ -71,6 +71,7 @@ impl Telling {
                 let mark = if *failed { "failed: " } else { "" };
                 say(&format!("  {mark}{}", first_line(text)));
             }
+            Event::Recalled { memories } if self.watched => say(&wording::recalled(memories)),
             Event::Compacting { tokens, .. } if self.watched => {
                 say(&format!("note: {}", wording::compacting(*tokens)));
             }

@@ -31,6 +31,14 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
+/// Which memories came with an input: "recalled 2 memories: facts:1, facts:4".
+pub(crate) fn recalled(memories: &[mainstay_agent::Recalled]) -> String {
+    let number = memories.len();
+    let thing = if number == 1 { "memory" } else { "memories" };
+    let names: Vec<&str> = memories.iter().map(|memory| memory.id.as_str()).collect();
+    line(&format!("recalled {number} {thing}: {}", names.join(", ")))
+}
+
 /// What a copy holds: "12 rows in 8 tables".
 pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
     let tables = u64::try_from(copied.tables.len()).unwrap_or(u64::MAX);

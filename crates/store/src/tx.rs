@@ -29,6 +29,11 @@ pub(crate) trait Session {
     fn dialect(&self) -> Dialect;
     fn execute(&mut self, sql: &str, params: Params<'_>) -> Result<usize>;
     fn query(&mut self, sql: &str, params: Params<'_>, each: &mut Each<'_>) -> Result<()>;
+    /// Fails where the transaction must run again in its turn. An engine with one writer at a time
+    /// has nothing to do.
+    fn in_turn(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What happens with each row; `Break` ends the query early.
@@ -156,6 +161,14 @@ impl<'a> WriteTx<'a> {
     /// Runs a statement and answers how many rows it changed.
     pub fn execute(&mut self, sql: &str, params: Params<'_>) -> Result<usize> {
         let outcome = self.read.session.execute(sql, params);
+        self.read.note(outcome)
+    }
+
+    /// Lets this transaction and others that ask for it run one after another, where the engine
+    /// would run them side by side: for what changes rows that all of them change, so that no work
+    /// is done in vain. Costs a start of its own; the closure runs again from its beginning.
+    pub fn in_turn(&mut self) -> Result<()> {
+        let outcome = self.read.session.in_turn();
         self.read.note(outcome)
     }
 

@@ -12,6 +12,7 @@
 )]
 
 pub mod disk;
+pub mod mcp;
 pub mod model;
 pub mod oplog;
 pub mod postgres;

@@ -65,6 +65,8 @@ pub enum Kind {
     Truncate,
     /// A name removed.
     Unlink,
+    /// Bytes read; a point only where it is asked for.
+    Read,
 }
 
 impl Kind {
@@ -80,6 +82,7 @@ impl Kind {
             Self::Create => "create",
             Self::Truncate => "truncate",
             Self::Unlink => "unlink",
+            Self::Read => "read",
         }
     }
 }

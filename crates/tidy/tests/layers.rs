@@ -8,7 +8,7 @@ use serde_json::Value;
 const ROWS: &[&[&str]] = &[
     &["mainstay-store", "mainstay-message"],
     &["mainstay-journal"],
-    &["mainstay-llm", "mainstay-tools"],
+    &["mainstay-llm", "mainstay-tools", "mainstay-memory"],
     &["mainstay-agent"],
     &["mainstay-schedule", "mainstay-board"],
     &["mainstay-server", "mainstay-channels", "mainstay"],

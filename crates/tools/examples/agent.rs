@@ -1,7 +1,8 @@
 //! What the tests of the keeper run: the keeper itself, and an agent that can be killed.
 //!
 //! `agent keeper …` is the keeper, `agent reader …` reads a document. `agent run SPOOL GRACE_MS KEY COMMAND` prints the keeper's name,
-//! runs the command and prints how it ended; without key and command it runs nothing. `agent bench
+//! runs the command and prints how it ended; without key and command it runs nothing.
+//! `agent converse SPOOL GRACE_MS COMMAND` speaks with the command for ever. `agent bench
 //! bare|kept|confined N` runs a short command many times. `agent confined SPOOL SANDBOX COMMAND…` runs
 //! commands in a sandbox, which is JSON, and prints what each wrote and how it ended. `agent reach
 //! tcp|udp|own ADDRESS` uses the network; `agent escape SPOOL FILE` asks the keepers of a spool, in
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match verb.to_str() {
         Some("run") => runtime.block_on(run(&arguments)),
+        Some("converse") => runtime.block_on(converse(&arguments)),
         Some("reach") => return reach(&arguments),
         Some("escape") => return escape(&arguments[0], &arguments[1]),
         Some("confined") => runtime.block_on(confined(&arguments)),
@@ -75,6 +77,14 @@ async fn run(arguments: &[String]) {
         println!("ended {}", ended.how);
     }
     // Killed, not left: an agent has no other way to stop.
+    std::future::pending::<()>().await;
+}
+
+async fn converse(arguments: &[String]) {
+    let keeper = launch(&arguments[0], arguments[1].parse().unwrap());
+    let name = keeper.name().await.unwrap();
+    let _talk = keeper.converse(&name, &job("talk", &arguments[2])).await.unwrap();
+    println!("talking");
     std::future::pending::<()>().await;
 }
 

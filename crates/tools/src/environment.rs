@@ -1,6 +1,6 @@
 //! The environment of child processes: what is known to be harmless, and no keys.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use crate::Workplace;
 
@@ -76,19 +76,24 @@ const PATH: (&str, &str) = ("PATH", "/usr/local/bin:/usr/bin:/bin");
 
 /// The whole environment of a process at a workplace: what is known to be harmless, and no keys.
 pub fn clean(workplace: &Workplace) -> Vec<(String, String)> {
+    harmless(&workplace.environment, &workplace.pass)
+}
+
+/// The part of an environment that is known to be harmless, and the variables that are passed by name.
+pub fn harmless(environment: &[(OsString, OsString)], pass: &[String]) -> Vec<(String, String)> {
     let mut clean: Vec<(String, String)> = Vec::new();
-    for (name, value) in &workplace.environment {
+    for (name, value) in environment {
         if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-            && is_allowed(name, &workplace.pass)
+            && is_allowed(name, pass)
         {
             clean.push((name.to_owned(), value.to_owned()));
         }
     }
-    if !workplace.environment.iter().any(|(name, _)| name == OsStr::new(PATH.0)) {
+    if !environment.iter().any(|(name, _)| name == OsStr::new(PATH.0)) {
         clean.push((PATH.0.to_owned(), PATH.1.to_owned()));
     }
     for (name, value) in SET {
-        if !workplace.pass.iter().any(|passed| passed == name) {
+        if !pass.iter().any(|passed| passed == name) {
             clean.push(((*name).to_owned(), (*value).to_owned()));
         }
     }

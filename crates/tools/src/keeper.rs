@@ -13,6 +13,7 @@
 
 mod brand;
 mod client;
+mod conversation;
 mod descendants;
 mod ending;
 mod error;
@@ -34,6 +35,7 @@ mod syscalls;
 mod worker;
 
 pub use client::{Attached, Ending, Keeper, Status};
+pub use conversation::{Conversation, Hold};
 pub use ending::{Ended, How, Left, Shown, Why};
 pub use error::KeeperError;
 pub use guard::serve;

@@ -40,6 +40,9 @@ fn strip(schema: &mut Value) {
                     object.insert("type".to_owned(), only);
                 }
             }
+            if let Some(Value::Array(words)) = object.get_mut("enum") {
+                words.retain(|word| !word.is_null());
+            }
             object.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),

@@ -14,6 +14,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use client::causes;
 pub use client::{PlaceError, Web};
 pub use fetch::Fetch;
 pub use search::{Engine, KeySource, WebSearch};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::files::Seen;
 use crate::keeper::Keeper;
+use crate::outside::Outside;
 use crate::process::Processes;
 use crate::reader::Reader;
 use crate::sandbox::Confinement;
@@ -33,6 +34,8 @@ pub struct Workplace {
     pub confinement: Confinement,
     /// The steps that the model means to take.
     pub steps: Steps,
+    /// Where words from outside came from.
+    pub outside: Outside,
     /// Reads documents; without one they cannot be read.
     pub reader: Option<Reader>,
 }
@@ -51,6 +54,7 @@ impl Workplace {
             lent: Vec::new(),
             confinement: Confinement::default(),
             steps: Steps::default(),
+            outside: Outside::default(),
             reader: None,
         }
     }

@@ -10,6 +10,7 @@ use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{AGENT, Agent, Ended, Ending, Event, Input, Opened, Settings, Verdict, Work};
 use mainstay_journal::{JOURNAL, SessionId};
 use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_memory::MEMORY;
 use mainstay_message::Content;
 use mainstay_store::{Clock, Location, Options, OwnerId, Schema, Store, SystemClock};
 use mainstay_testkit::model::{ModelServer, Reply, Shape};
@@ -95,8 +96,8 @@ impl Place {
 
     /// A handle of its own on the store, as another process has.
     pub(crate) fn store(&self) -> (Store, OwnerId) {
-        let options = Options::new(Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT]))
-            .clock(self.clock.clone());
+        let schema = Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT, MEMORY]);
+        let options = Options::new(schema).clock(self.clock.clone());
         let store = Store::open(&self.location, options).unwrap();
         let owner = store.write(|tx| tx.owner("me")).unwrap();
         (store, owner)

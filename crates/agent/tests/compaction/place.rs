@@ -60,7 +60,7 @@ impl Place {
     }
 
     pub(crate) fn store(&self) -> (Store, OwnerId) {
-        let options = Options::new(Schema::new(&[JOURNAL, AGENT]));
+        let options = Options::new(Schema::new(&[JOURNAL, AGENT, mainstay_memory::MEMORY]));
         let store = Store::open(&self.location, options).unwrap();
         let owner = store.write(|tx| tx.owner("me")).unwrap();
         (store, owner)

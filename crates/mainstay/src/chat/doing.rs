@@ -106,6 +106,7 @@ impl Talk<'_> {
             Slash::Uncompact => self.uncompact(),
             Slash::Cost => self.cost(),
             Slash::Approvals => self.approvals(),
+            Slash::Memory => self.memory(),
             Slash::Skills => self.skills(rest),
             Slash::Processes => self.processes(),
             Slash::Quit => {

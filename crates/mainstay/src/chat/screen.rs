@@ -213,6 +213,13 @@ impl Screen {
                 self.steering.pop_front();
                 self.user(text);
             }
+            Event::Recalled { memories } => {
+                // They are recorded with the user's words.
+                if let Some(words) = self.sending.take() {
+                    self.user(&words);
+                }
+                self.note(&wording::recalled(memories));
+            }
             Event::ToolCall { id, name, arguments } => {
                 self.end_words();
                 let (id, name) = (id.clone(), clean(name));

@@ -17,6 +17,7 @@ pub(crate) enum Slash {
     Uncompact,
     Cost,
     Approvals,
+    Memory,
     Skills,
     Processes,
     Quit,
@@ -41,6 +42,7 @@ pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
         "",
         "show what waits for a decision, and what you always allow",
     ),
+    (Slash::Memory, "memory", "", "show what is remembered, and what of it came into the session"),
     (
         Slash::Skills,
         "skills",
@@ -56,7 +58,7 @@ impl Slash {
     pub(crate) fn works_during_a_turn(self) -> bool {
         match self {
             Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
-            Self::Skills | Self::Quit | Self::Compact => true,
+            Self::Memory | Self::Skills | Self::Quit | Self::Compact => true,
             Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
             Self::Uncompact => false,
         }

@@ -18,6 +18,7 @@ mod clock;
 mod configuration;
 mod finding;
 mod leases;
+mod memory;
 mod opened;
 mod place;
 mod remedy;
@@ -28,8 +29,8 @@ use finding::{Finding, Status};
 /// Look whether all is well: home, disk, store, leases, clock, model
 ///
 /// Runs the checks that every start runs and some more, and creates nothing. It says too what the
-/// kernel can do for the sandbox of commands. Each thing that is
-/// not well comes with the one command to type next. The exit code is 0 only when all is well.
+/// kernel can do for the sandbox of commands, and asks the memories that the configuration names
+/// besides the store whether they answer. Each thing that is not well comes with the one command to type next. The exit code is 0 only when all is well.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
 
@@ -82,6 +83,7 @@ fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
     }
     findings.push(sandbox::support(Support::of_kernel()));
     findings.extend(configuration::examine(settings, output));
+    findings.extend(memory::examine(settings, output));
     findings.push(platform());
     findings
 }

@@ -53,6 +53,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
             arguments: vec![READER.into()],
         }),
         hooks: config.hooks.clone(),
+        memory: super::memory::settings(config)?,
         yes: over.yes,
         redactor: redaction::shared().clone(),
         ..Settings::default()
@@ -107,6 +108,7 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     let model = config.file.model.clone().unwrap_or_else(|| "ollama/any".to_owned());
     agent_settings(config, &Overrides { model: Some(model), ..Overrides::default() })?;
     config.keeper_grace()?;
+    super::memory_providers::descriptions(config)?;
     for name in config.file.providers.keys() {
         provider(config, name)?;
     }

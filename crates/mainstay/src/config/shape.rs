@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::memory_providers::{KEYS, MemoryProvider};
+
 /// `config.toml` in the home.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -32,6 +34,7 @@ pub(super) struct File {
     pub(super) compaction: Compaction,
     pub(super) fetch: Fetch,
     pub(super) search: Search,
+    pub(super) memory: Memory,
     /// Their shape is the engine's to know.
     pub(super) hooks: serde_json::Value,
 }
@@ -172,6 +175,25 @@ pub(super) struct Search {
     pub(super) api_key_command: Option<String>,
 }
 
+/// What is remembered.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    /// Whether a turn begins with what bears on it.
+    pub(super) recall: Option<bool>,
+    /// How many memories that brings at most.
+    pub(super) limit: Option<usize>,
+    /// What a memory must score for it, from 0 to 1.
+    pub(super) least_score: Option<f64>,
+    /// After this time a fact counts half.
+    pub(super) half_life: Option<Time>,
+    /// Characters of notes about the user, and about a workspace.
+    pub(super) user_limit: Option<usize>,
+    pub(super) workspace_limit: Option<usize>,
+    /// Who has memories besides the store.
+    pub(super) providers: Vec<MemoryProvider>,
+}
+
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -240,6 +262,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "compaction",
             "fetch",
             "search",
+            "memory",
             "hooks",
         ],
     ),
@@ -277,6 +300,18 @@ const PARTS: &[(&str, &[&str])] = &[
     ("delegate", &["at_once"]),
     ("compaction", &["at", "on_failure", "model", "timeout"]),
     ("fetch", &["allow_private"]),
+    (
+        "memory",
+        &[
+            "recall",
+            "limit",
+            "least_score",
+            "half_life",
+            "user_limit",
+            "workspace_limit",
+            "providers",
+        ],
+    ),
     ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
 ];
 /// The keys of each table below `providers` and `models`.
@@ -284,7 +319,8 @@ const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command",
 const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
 const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
 
-/// The names of all settings but those below `providers`, `models`, `profiles` and `hooks`.
+/// The names of all settings but those below `providers`, `models`, `profiles`, `hooks` and
+/// `memory.providers`.
 pub(super) fn names() -> Vec<String> {
     let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     let named = PARTS.iter().flat_map(|(part, keys)| {
@@ -293,7 +329,7 @@ pub(super) fn names() -> Vec<String> {
             part => format!("{part}.{key}"),
         })
     });
-    let tables = ["providers", "models", "profiles", "hooks"];
+    let tables = ["providers", "models", "profiles", "hooks", "memory.providers"];
     named
         .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
         .collect()
@@ -329,6 +365,11 @@ impl Known for File {
                 let table = value.as_table();
                 found.extend(table.into_iter().flat_map(|table| unknown(table, &within, known)));
             }
+        }
+        let memory = table.get("memory").and_then(|memory| memory.get("providers"));
+        for provider in memory.and_then(Value::as_array).into_iter().flatten() {
+            let table = provider.as_table().into_iter();
+            found.extend(table.flat_map(|table| unknown(table, "memory.providers", KEYS)));
         }
         found
     }

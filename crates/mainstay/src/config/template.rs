@@ -57,8 +57,14 @@ mod tests {
             let settings = agent_settings(&config, &Overrides::default()).unwrap();
             let grace = config.keeper_grace().unwrap();
             let asking = &settings.asking;
-            let Settings { policy, budgets, approval, compaction, .. } = &settings;
-            format!("{policy:?} {budgets:?} {asking:?} {approval:?} {grace:?} {compaction:?}")
+            let Settings { policy, budgets, approval, memory, compaction, .. } = &settings;
+            let memory = (
+                (memory.recall, memory.limit, memory.least_score),
+                (memory.half_life, memory.user_limit, memory.workspace_limit),
+            );
+            format!(
+                "{policy:?} {budgets:?} {asking:?} {approval:?} {grace:?} {memory:?} {compaction:?}"
+            )
         };
         assert_eq!(told(defaults()), told(Table::new()));
     }

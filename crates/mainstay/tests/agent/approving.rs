@@ -16,7 +16,7 @@ pub(crate) fn put_counter(workspace: &Path) {
     put_script(workspace, "count.sh", "echo \"$1\" >> count");
 }
 
-fn put_script(workspace: &Path, name: &str, text: &str) {
+pub(crate) fn put_script(workspace: &Path, name: &str, text: &str) {
     let path = workspace.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -18,7 +18,7 @@ fn world() -> World {
             return Reply::call_of("shell", json!({ "command": command })).usage(1_000, 0, 10);
         }
         let messages = asked.body["messages"].as_array().unwrap().len();
-        Reply::text(format!("{messages} messages")).usage(2_000, 0, 10)
+        Reply::text(format!("{messages} messages")).usage(3_000, 0, 10)
     })
 }
 
@@ -183,10 +183,10 @@ fn the_context_says_where_the_tokens_go() {
     for name in ["system prompt", "instructions from /", "tools", "your messages", "answers"] {
         assert!(part(name) > 0, "{name}: {window}");
     }
-    // The provider counted 2000 tokens for all but its last answer.
+    // The provider counted 3000 tokens for all but its last answer.
     let all = window["tokens"].as_u64().unwrap();
-    assert!((1_950..2_050).contains(&all), "{window}");
-    assert_eq!(window["counted"]["tokens"], 2_000);
+    assert!((2_950..3_050).contains(&all), "{window}");
+    assert_eq!(window["counted"]["tokens"], 3_000);
     assert_eq!(window["largest"][0]["tool"], "shell");
     let text = world.run(&["context"]).ended_with(0).stdout;
     assert!(text.contains("results of tools") && text.contains("Set by the last count"), "{text}");

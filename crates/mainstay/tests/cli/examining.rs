@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use mainstay_memory::facts::{self, NewFact};
 use mainstay_store::{Acquired, params};
 use mainstay_testkit::postgres;
 
@@ -108,6 +109,26 @@ fn a_gap_in_what_must_be_dense_is_found_by_doctor_and_check() {
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.stdout.contains("problem  content: the events of topic"), "{ran}");
     assert!(ran.stdout.contains("next: mainstay store check"), "{ran}");
+}
+
+#[test]
+fn a_fact_that_nothing_leads_to_is_found_by_check() {
+    let home = Home::with_store();
+    let new = NewFact { content: "tea is green".to_owned(), ..NewFact::default() };
+    let remember = |tx: &mut mainstay_store::WriteTx<'_>| {
+        let owner = tx.owner("local")?;
+        facts::add(tx, owner, &new)
+    };
+    home.open_or_create().write(remember).unwrap();
+    home.run("store check").well();
+    let lose = |tx: &mut mainstay_store::WriteTx<'_>| {
+        tx.execute("DELETE FROM fact_terms WHERE term = 'tea'", params![]).map(drop)
+    };
+    home.open_or_create().write(lose).unwrap();
+    let ran = home.run("store check");
+    assert_eq!(ran.code, Some(1), "{ran}");
+    let words = "problem: facts of local: the word \"tea\" should lead to 1 facts and leads to 0";
+    assert!(ran.stdout.contains(words), "{ran}");
 }
 
 #[test]

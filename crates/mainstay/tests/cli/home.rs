@@ -101,6 +101,7 @@ pub(crate) fn options() -> Options {
         mainstay_journal::JOURNAL,
         mainstay_journal::SEARCH,
         mainstay_agent::AGENT,
+        mainstay_memory::MEMORY,
         mainstay_agent::skills::SKILLS,
     ]))
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::failure::Fault;
 use super::server::Server;
-use super::session::{Bound, PostgresSession};
+use super::session::{Bound, PostgresSession, Turn};
 use super::wire::Wire;
 use super::{create, runtime};
 use crate::clock::Deadline;
@@ -79,7 +79,8 @@ fn described(wire: &Wire, fault: Fault) -> Error {
 
 impl Copy for PostgresCopy {
     fn read(&mut self, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
-        let mut session = PostgresSession { wire: self.wire()?, limit: LIMIT, setback: None };
+        let mut session =
+            PostgresSession { wire: self.wire()?, limit: LIMIT, setback: None, turn: Turn::No };
         job(&mut ReadTx::new(&mut session, 0));
         Ok(())
     }

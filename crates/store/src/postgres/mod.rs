@@ -33,7 +33,7 @@ use failure::Fault;
 use listen::notification;
 use pool::{Loan, Pool};
 use server::Server;
-use session::{PostgresSession, Setback};
+use session::{PostgresSession, Setback, Turn};
 use wire::{Wire, answer};
 
 use crate::clock::{Clock, Deadline};
@@ -73,6 +73,8 @@ enum Attempt {
     Over(Result<()>),
     /// Run it again.
     Again(Setback),
+    /// Run it again in its turn, as it asked.
+    OutOfTurn,
     /// It may be committed.
     InDoubt(Doubt),
 }
@@ -111,6 +113,11 @@ impl Postgres {
                     Setback::Lost
                 }
                 Attempt::Again(broken) => broken,
+                Attempt::OutOfTurn => {
+                    loan.give_back();
+                    losses = losses.max(LOSSES_BEFORE_TURN);
+                    continue;
+                }
                 Attempt::InDoubt(doubt) => {
                     drop(loan);
                     match resolve(&self.pool, &doubt)? {
@@ -202,7 +209,8 @@ impl Postgres {
         if let Err(error) = self.schema.check(&versions) {
             return rolled_back(wire, limit, Err(error));
         }
-        let mut session = PostgresSession { wire, limit, setback: None };
+        let turn = if in_turn { Turn::Taken } else { Turn::No };
+        let mut session = PostgresSession { wire, limit, setback: None, turn };
         let mut tx = WriteTx::new(&mut session, self.clock.wall_millis());
         let verdict = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
         let failure = tx.failure().map(str::to_owned);
@@ -216,6 +224,12 @@ impl Postgres {
             }
             Some(broken) => return Attempt::Again(broken),
             None => {}
+        }
+        if session.turn == Turn::Wanted {
+            return match rolled_back(wire, limit, Ok(())) {
+                Attempt::Over(_) => Attempt::OutOfTurn,
+                again => again,
+            };
         }
         match (verdict, failure) {
             (Err(panic), _) => {
@@ -262,12 +276,14 @@ impl Postgres {
         let over = |attempt| match attempt {
             Attempt::Over(answer) => Ok(answer),
             Attempt::Again(setback) => Err(setback),
+            // Only a write asks for its turn.
+            Attempt::OutOfTurn => Err(Setback::Lost),
             Attempt::InDoubt(doubt) => Err(Setback::Broken(doubt.reason)),
         };
         if let Err(fault) = wire.simple(limit, &begin) {
             return over(stopped(wire, limit, fault));
         }
-        let mut session = PostgresSession { wire, limit, setback: None };
+        let mut session = PostgresSession { wire, limit, setback: None, turn: Turn::No };
         let mut tx = ReadTx::new(&mut session, now);
         let verdict = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
         match session.setback.take() {

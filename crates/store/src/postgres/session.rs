@@ -20,6 +20,19 @@ pub(super) struct PostgresSession<'a> {
     pub(super) limit: Duration,
     /// Why the transaction cannot go on, when the closure is not to blame.
     pub(super) setback: Option<Setback>,
+    /// Whether it runs in its turn, or should.
+    pub(super) turn: Turn,
+}
+
+/// How a transaction stands to the turn, which transactions that clash take one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It does not have it.
+    No,
+    /// It has it.
+    Taken,
+    /// It does not have it and must not go on without.
+    Wanted,
 }
 
 /// A transaction that must run again.
@@ -55,6 +68,14 @@ impl PostgresSession<'_> {
 impl Session for PostgresSession<'_> {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
+    }
+
+    fn in_turn(&mut self) -> Result<()> {
+        if self.turn == Turn::Taken {
+            return Ok(());
+        }
+        self.turn = Turn::Wanted;
+        Err(Error::Statement("the transaction runs again in its turn".to_owned()))
     }
 
     fn execute(&mut self, sql: &str, params: Params<'_>) -> Result<usize> {

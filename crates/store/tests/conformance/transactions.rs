@@ -1,6 +1,7 @@
 //! Writes and reads.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use mainstay_store::{
@@ -32,6 +33,31 @@ pub(crate) fn what_was_written_is_read_by_every_handle(place: &Place) {
     assert_eq!((get(&one, "a"), get(&two, "a")), (Some(1), Some(1)));
     drop((one, two));
     assert_eq!(get(&place.open(), "a"), Some(1));
+}
+
+pub(crate) fn what_asks_for_its_turn_does_nothing_in_vain(place: &Place) {
+    let store = place.open();
+    store.write(|tx| put(tx, "sum", 0)).unwrap();
+    let done = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    store
+                        .write(|tx| {
+                            tx.in_turn()?;
+                            done.fetch_add(1, Ordering::Relaxed);
+                            let sql = "SELECT value FROM pairs WHERE key = 'sum'";
+                            let sum: i64 = tx.query_one(sql, params![], |row| row.get(0))?;
+                            put(tx, "sum", sum + 1)
+                        })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(get(&store, "sum"), Some(40));
+    assert_eq!(done.into_inner(), 40, "no work was done twice");
 }
 
 pub(crate) fn a_failed_closure_leaves_nothing_and_its_neighbours_stay(place: &Place) {

@@ -9,9 +9,10 @@ use std::time::Duration;
 use mainstay_message::Redactor;
 use tokio::sync::mpsc;
 
+use super::conversation::{Conversation, Hold, lend};
 use super::ending::{Ended, Left};
 use super::error::KeeperError;
-use super::job::Job;
+use super::job::{Job, Streams};
 use super::launch::{Launch, Launched, connect, launch};
 use super::link::Link;
 use super::protocol::{Around, Asks, Says, Standing};
@@ -379,6 +380,26 @@ impl Keeper {
         }
         news.listeners.push(sender);
         receiver
+    }
+
+    /// Starts a process that is spoken with through its input and output, which are one connection to
+    /// it. What it writes to standard error is its output for [`read`](Self::read).
+    ///
+    /// The keeper ends it when the [`Hold`] on it is dropped, and at once when this agent is gone.
+    pub async fn converse(&self, keeper: &str, job: &Job) -> Result<Conversation, KeeperError> {
+        let link = self.shared.link(keeper).ok_or_else(not_started)?;
+        let job = Job { streams: Streams::Lent, background: false, ..job.clone() };
+        let directory = self.shared.launch.spool.join(keeper);
+        let stream = tokio::time::timeout(ANSWER, lend(&directory, &job.key))
+            .await
+            .map_err(|_| KeeperError::Silent)?
+            .map_err(|_| KeeperError::Lost)?;
+        let status = self.start(keeper, &job).await?;
+        let hold = Hold::new(link, job.key);
+        match status.ended {
+            None => Ok(Conversation { stream, hold }),
+            Some(ended) => Err(KeeperError::Refused(format!("It {}.", ended.how))),
+        }
     }
 
     async fn ask_about(&self, key: &str, asks: Asks) -> Result<Says, KeeperError> {

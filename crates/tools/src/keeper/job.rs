@@ -32,7 +32,7 @@ pub struct Job {
     /// otherwise.
     #[serde(default, with = "maybe_encoded", skip_serializing_if = "Option::is_none")]
     pub given: Option<Vec<u8>>,
-    /// Whether what it writes to its two outputs is told together or apart.
+    /// Where what it writes to its two outputs goes.
     #[serde(default)]
     pub streams: Streams,
     /// Whether it goes on after the call that started it. It has no [`BACKSTOP`], and its end is
@@ -52,7 +52,7 @@ pub enum Program {
     Arguments(Vec<String>),
 }
 
-/// Whether what a job writes to its two outputs is told together or apart.
+/// Where what a job writes to its two outputs goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Streams {
@@ -61,6 +61,10 @@ pub enum Streams {
     Together,
     /// Standard error by itself: [`Ended::errors`](super::Ended::errors).
     Apart,
+    /// Input and output are a connection to the agent ([`Keeper::converse`](super::Keeper::converse)),
+    /// and what is told is standard error. It has no [`BACKSTOP`], and ends when its agent is gone:
+    /// nobody else has the other end.
+    Lent,
 }
 
 /// When a job is ended from outside.

@@ -16,7 +16,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
-use super::job::Job;
+use super::job::{Job, Streams};
 use super::kill::{Claims, Killing};
 use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
 use super::output::{self, CAP, Output};
@@ -27,6 +27,9 @@ use crate::sandbox::Chambers;
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
 /// that it left them.
 const PARTING: Duration = Duration::from_millis(50);
+
+/// So many connections are lent at once before their jobs are started; more is a mistake.
+const MOST_LENT: usize = 64;
 
 /// Who waits for an answer: a connection and the number of its request.
 pub(super) type Waiter = (u64, u64);
@@ -47,6 +50,8 @@ pub(super) struct Jobs {
     nothing: OwnedFd,
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
+    /// Connections for jobs that are about to start.
+    lent: HashMap<String, OwnedFd>,
     claims: Claims,
     /// Absent only where other threads start processes too, which would be branded with ours.
     brands: Option<Brands>,
@@ -91,6 +96,7 @@ impl Jobs {
             nothing: File::open("/dev/null")?.into(),
             live: BTreeMap::new(),
             past: HashMap::new(),
+            lent: HashMap::new(),
             claims: Claims::default(),
             said: Vec::new(),
             buffer: vec![0; PIECE],
@@ -129,6 +135,10 @@ impl Jobs {
         if self.live.contains_key(&job.key) || self.past.contains_key(&job.key) {
             return Ok(());
         }
+        let lent = self.lent.remove(&job.key);
+        if job.streams == Streams::Lent && lent.is_none() {
+            return Err("Nobody lent it a connection. Nothing was started.".to_owned());
+        }
         // Before the start: a key that is not in the log has not run.
         self.spool.write(&Line::Starting { key: job.key.clone() }).map_err(|error| {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
@@ -142,7 +152,7 @@ impl Jobs {
         let live = match Live::start(
             &self.name,
             job,
-            &self.nothing,
+            (&self.nothing, lent),
             &mut self.chambers,
             outputs,
             brand,
@@ -162,6 +172,21 @@ impl Jobs {
         self.claims.root(root, &key);
         self.live.insert(key, live);
         Ok(())
+    }
+
+    /// Keeps a connection for the job with this key.
+    pub(super) fn lend(&mut self, key: String, connection: OwnedFd) {
+        if self.lent.len() < MOST_LENT {
+            self.lent.insert(key, connection);
+        }
+    }
+
+    /// Ends the jobs of a session that only its agent, which is gone, could speak with.
+    pub(super) fn end_conversations(&mut self, session: &str, now: Duration) {
+        let of = self.live.values_mut().filter(|live| live.job.session == session);
+        for live in of.filter(|live| live.job.streams == Streams::Lent) {
+            live.killing.get_or_insert_with(|| Killing::new(Why::AgentGone, now));
+        }
     }
 
     /// Tells a waiter when the job ends, or at once when it has.
@@ -509,7 +534,7 @@ fn news(job: &Job, ended: &Ended) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::{BACKSTOP, Limits, Program, Streams};
+    use crate::keeper::{BACKSTOP, Limits, Program};
 
     /// Later than any process of this machine has started, so that none can be taken for the job's.
     const START: Duration = Duration::from_secs(1 << 40);

@@ -59,19 +59,20 @@ pub(super) enum Direction {
 }
 
 impl Live {
-    /// Starts a job, which reads from `nothing` unless it has an input; the error says why it cannot
-    /// be.
+    /// Starts a job, which reads from `nothing` unless it has an input or was lent a connection; the
+    /// error says why it cannot be.
     pub(super) fn start(
         keeper: &str,
         job: &Job,
-        nothing: &OwnedFd,
+        (nothing, lent): (&OwnedFd, Option<OwnedFd>),
         chambers: &mut Chambers,
         (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
     ) -> Result<Self, String> {
         let Started { root, pipe, errors, input } =
-            start(keeper, job, nothing, chambers).map_err(|error| reason(job, &error))?;
+            start(keeper, job, nothing, lent.as_ref(), chambers)
+                .map_err(|error| reason(job, &error))?;
         let mut live = Self {
             job: Job {
                 key: job.key.clone(),
@@ -119,7 +120,7 @@ impl Live {
 
     /// The limit on its time.
     fn wall(&self) -> Option<Duration> {
-        if self.job.background {
+        if self.job.background || self.job.streams == Streams::Lent {
             self.job.limits.wall
         } else {
             Some(self.job.limits.wall.map_or(BACKSTOP, |wall| wall.min(BACKSTOP)))
@@ -240,12 +241,13 @@ fn start(
     keeper: &str,
     job: &Job,
     nothing: &OwnedFd,
+    lent: Option<&OwnedFd>,
     chambers: &mut Chambers,
 ) -> io::Result<Started> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (pipe, end) = pipe_from()?;
     let errors = match job.streams {
-        Streams::Together => None,
+        Streams::Together | Streams::Lent => None,
         Streams::Apart => Some(pipe_from()?),
     };
     let input = if job.input || job.given.is_some() {
@@ -266,8 +268,8 @@ fn start(
         program: &job.program,
         directory: &job.directory,
         environment: &environment,
-        input: input.as_ref().map_or(nothing.as_fd(), |(end, _)| end.as_fd()),
-        output: end.as_fd(),
+        input: lent.unwrap_or(input.as_ref().map_or(nothing, |(end, _)| end)).as_fd(),
+        output: lent.unwrap_or(&end).as_fd(),
         errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
     }
     .ready()?;

@@ -48,6 +48,9 @@ pub(super) enum Asks {
     StopSession { session: String },
     /// Secrets, by names that may be shown, that no output is to hold. Nobody waits for the answer.
     Secrets { secrets: Vec<(String, String)> },
+    /// Hands this connection over: it becomes the input and the output of the job that is started with
+    /// this key. After the answer it is the job's.
+    Lend { key: String },
     /// The jobs of a session.
     List { session: String },
     /// Kills the jobs of all sessions of this connection. The answer comes when they are gone.

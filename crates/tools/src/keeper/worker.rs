@@ -264,10 +264,22 @@ impl Worker {
                 self.jobs.keep_secret(secrets);
                 Says::Done
             }
+            Asks::Lend { key } => return self.take_loan(id, number, key),
             Asks::List { session } => Says::Jobs(self.jobs.list(&session, now)),
             Asks::Leave => return self.leave(id, number, now),
         };
         self.reply(id, number, says);
+    }
+
+    /// Takes a connection for a job. It is nobody's any more who is heard here.
+    fn take_loan(&mut self, id: u64, number: u64, key: String) {
+        self.reply(id, number, Says::Done);
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        connection.send();
+        let sent = connection.outgoing.is_empty() && !connection.closed;
+        if sent && connection.stream.set_nonblocking(false).is_ok() {
+            self.jobs.lend(key, connection.stream.into());
+        }
     }
 
     /// Puts back what a job was sent without; whoever refers to what it never told is cut off.
@@ -385,6 +397,7 @@ impl Worker {
             self.abandoned |= connection.greeted && !connection.left;
             for session in connection.sessions {
                 if !self.is_shared(id, &session) {
+                    self.jobs.end_conversations(&session, now);
                     self.orphaned.entry(session).or_insert(now);
                 }
             }

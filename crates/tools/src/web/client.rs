@@ -113,7 +113,7 @@ impl Web {
     }
 
     /// A client for an address that the configuration names.
-    pub(super) fn trusted(&self, url: &Url) -> Result<reqwest::Client, String> {
+    pub(crate) fn trusted(&self, url: &Url) -> Result<reqwest::Client, String> {
         let own = place::host(url) == "localhost" || refuse_closed(url).is_err();
         self.parts.client(Route::to(url, if own { Way::OwnService } else { Way::Service }))
     }
@@ -228,7 +228,7 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
 }
 
 /// An error with its causes, without the address, which is known.
-pub(super) fn causes(error: &reqwest::Error) -> String {
+pub(crate) fn causes(error: &reqwest::Error) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(error) = cause {

@@ -7,8 +7,10 @@
 )]
 
 mod agents;
+mod conversation;
 mod ends;
 mod escapes;
+mod mcp;
 mod outputs;
 mod process;
 mod sandbox;

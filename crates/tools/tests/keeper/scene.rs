@@ -35,6 +35,13 @@ impl Scene {
         Running::spawn(&mut agent)
     }
 
+    /// An agent in a process of its own that speaks with a command.
+    pub(crate) fn conversing_agent(&self, grace: Duration, command: &str) -> Running {
+        let mut agent = Command::new(example("agent"));
+        agent.arg("converse").arg(self.spool()).arg(grace.as_millis().to_string()).arg(command);
+        Running::spawn(&mut agent)
+    }
+
     /// Another agent with the same spool.
     pub(crate) fn another(&self) -> Keeper {
         keeper(self.spool(), Duration::from_secs(30))

@@ -25,6 +25,9 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
     if problems.is_empty() {
         problems = store.read_unlimited(mainstay_journal::check)?;
     }
+    if problems.is_empty() {
+        problems = store.read_unlimited(|tx| mainstay_memory::facts::check(tx, Depth::Full))?;
+    }
     drop(progress);
 
     let sound = problems.is_empty();

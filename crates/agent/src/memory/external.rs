@@ -1,0 +1,256 @@
+//! Providers that are not of this program: commands and MCP servers that the user's configuration
+//! names.
+//!
+//! What they say is from outside. It is bounded, and taints the session that is told of it unless the
+//! configuration trusts the provider. One that fails costs a turn its limit once; then nobody waits
+//! for it any more, until an attempt beside a later turn has shown that it answers again.
+
+mod answer;
+mod choice;
+mod command;
+mod health;
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use mainstay_tools::Keeper;
+use tokio::time::{Instant, timeout};
+
+pub use choice::{Choice, Wishes};
+pub use command::Command;
+pub use server::Server;
+
+use self::health::{Health, Standing};
+use super::{Memory, NewMemory, Provider, Query, Reply, Trouble};
+use crate::turn::spoken;
+
+/// How long a provider is waited for unless it says otherwise.
+pub const USUAL_LIMIT: Duration = Duration::from_secs(8);
+/// How long nobody asks one that failed.
+pub const REST: Duration = Duration::from_secs(10 * 60);
+/// How much longer the engine waits: a provider tells by itself that it was too late.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Where the words of a provider come from, as a session's taint names it.
+pub fn origin(provider: &str) -> String {
+    format!("the memory `{provider}`")
+}
+
+/// What the configuration says of a provider.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Its name, a word.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// How long it is waited for.
+    pub limit: Duration,
+    /// How long nobody asks it after it failed.
+    pub rest: Duration,
+    /// Whether it is given what is to be remembered.
+    pub write: bool,
+    /// Whether what it says is as good as the user's own words.
+    pub trusted: bool,
+}
+
+/// What a provider is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A command that is run for each question.
+    Command(Command),
+    /// An MCP server that is started once, or is there already.
+    Server(Box<Server>),
+}
+
+/// A provider that is not of this program. Clones are the same one.
+#[derive(Clone)]
+pub struct External {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    description: Description,
+    means: Means,
+    health: Health,
+}
+
+enum Means {
+    Command(command::Runner),
+    Server(Box<server::Asker>),
+}
+
+impl External {
+    /// A provider, which nobody contacts yet.
+    pub fn new(description: Description, keeper: &Keeper) -> Self {
+        let limit = description.limit;
+        let means = match &description.kind {
+            Kind::Command(command) => {
+                Means::Command(command::Runner::new(command.clone(), keeper.clone(), limit))
+            }
+            Kind::Server(server) => {
+                Means::Server(Box::new(server::Asker::new(server, keeper, limit)))
+            }
+        };
+        Self { parts: Arc::new(Parts { description, means, health: Health::default() }) }
+    }
+
+    /// What the configuration says of it.
+    pub fn description(&self) -> &Description {
+        &self.parts.description
+    }
+
+    /// Asks it now, whatever happened before, and answers what it said and how it was asked.
+    pub async fn look(&self, query: Query<'_>) -> Reply<(Vec<Memory>, Choice)> {
+        let found = self.parts.recall(query).await?;
+        let choice = match &self.parts.means {
+            Means::Command(_) => Choice::default(),
+            Means::Server(asker) => asker.choice(),
+        };
+        Ok((found, choice))
+    }
+}
+
+impl Parts {
+    /// Asks, within the limit.
+    async fn recall(&self, query: Query<'_>) -> Reply<Vec<Memory>> {
+        let asked = async {
+            match &self.means {
+                Means::Command(runner) => runner.recall(query).await,
+                Means::Server(asker) => asker.recall(query).await,
+            }
+        };
+        let mut found = self.in_time(asked).await?;
+        answer::bound(&mut found, query.limit);
+        for memory in &mut found {
+            memory.outside = !self.description.trusted;
+        }
+        Ok(found)
+    }
+
+    async fn in_time<T>(&self, asked: impl Future<Output = Reply<T>>) -> Reply<T> {
+        let limit = self.description.limit;
+        let late = || Err(Trouble(format!("it did not answer within {}", spoken(limit))));
+        timeout(limit, asked).await.unwrap_or_else(|_| late())
+    }
+
+    /// The same, and what came of it is remembered.
+    async fn recall_and_note(&self, query: Query<'_>) -> Reply<Vec<Memory>> {
+        let answer = self.recall(query).await;
+        match answer {
+            Ok(found) => {
+                self.health.is_well();
+                Ok(found)
+            }
+            Err(trouble) => Err(self.rests(trouble).await),
+        }
+    }
+
+    /// An error while it is left alone.
+    fn is_not_resting(&self) -> Reply<()> {
+        match self.health.standing(Instant::now()) {
+            Standing::Well | Standing::MayBeTried => Ok(()),
+            Standing::Rests(left) => {
+                let left = spoken(left);
+                Err(Trouble(format!("it failed before and is left alone for another {left}")))
+            }
+        }
+    }
+
+    /// Leaves it alone from now on. What may be stuck is ended.
+    async fn rests(&self, Trouble(why): Trouble) -> Trouble {
+        let rest = self.description.rest;
+        // First of all: nobody waits for it again, also if this is not waited for.
+        self.health.failed(Instant::now() + rest);
+        if let Means::Server(asker) = &self.means {
+            asker.reset().await;
+        }
+        Trouble(format!("{why}; it is left alone for {}", spoken(rest)))
+    }
+}
+
+impl Provider for External {
+    fn name(&self) -> &str {
+        &self.parts.description.name
+    }
+
+    fn limit(&self) -> Duration {
+        self.parts.description.limit + SLACK
+    }
+
+    /// It knows itself when it may be asked again.
+    fn rest(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn recall<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Reply<Vec<Memory>>> {
+        Box::pin(async move {
+            match self.parts.health.standing(Instant::now()) {
+                Standing::Well => self.parts.recall_and_note(query).await,
+                Standing::Rests(_) => Ok(Vec::new()),
+                Standing::MayBeTried => {
+                    try_again(self.parts.clone(), query);
+                    Ok(Vec::new())
+                }
+            }
+        })
+    }
+
+    fn remember<'a>(&'a self, new: NewMemory<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
+        Box::pin(async move {
+            let parts = &self.parts;
+            if !parts.description.write {
+                return Ok(None);
+            }
+            let without = |Trouble(why)| Trouble(format!("{why}; it does not have this"));
+            parts.is_not_resting().map_err(without)?;
+            let asked = async {
+                match &parts.means {
+                    Means::Command(runner) => runner.remember(new).await,
+                    Means::Server(asker) => asker.remember(new).await,
+                }
+            };
+            // Nothing is lost in silence: the store has it, and whoever reads this knows who may not.
+            let unsure = |Trouble(why)| Trouble(format!("{why}; it may not have this"));
+            let kept = match parts.in_time(asked).await {
+                Ok(kept) => kept,
+                Err(trouble) => return Err(unsure(parts.rests(trouble).await)),
+            };
+            parts.health.is_well();
+            kept.map(Some).map_err(without)
+        })
+    }
+
+    fn forget<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Reply<bool>> {
+        Box::pin(async move {
+            let parts = &self.parts;
+            if !parts.description.write {
+                return Ok(false);
+            }
+            parts.is_not_resting()?;
+            let asked = async {
+                match &parts.means {
+                    Means::Command(runner) => runner.forget(id).await,
+                    Means::Server(asker) => asker.forget(id).await,
+                }
+            };
+            match parts.in_time(asked).await {
+                Ok(forgotten) => forgotten,
+                Err(trouble) => Err(parts.rests(trouble).await),
+            }
+        })
+    }
+}
+
+/// Asks one that failed once more, beside the turn, which does not wait.
+fn try_again(parts: Arc<Parts>, query: Query<'_>) {
+    let (text, limit) = (query.text.to_owned(), query.limit);
+    let (session, workspace) =
+        (query.place.session.to_owned(), query.place.workspace.to_path_buf());
+    tokio::spawn(async move {
+        let place = super::Place { session: &session, workspace: &workspace };
+        // Whoever asks next learns what came of it.
+        let _ = parts.recall_and_note(Query { text: &text, limit, place }).await;
+    });
+}

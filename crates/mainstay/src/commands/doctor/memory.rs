@@ -1,0 +1,40 @@
+//! Who has memories besides the store, and whether each answers.
+
+use super::finding::Finding;
+use crate::config::Config;
+use crate::output::Output;
+use crate::providers;
+use crate::settings::Settings;
+use crate::wording;
+
+const CHECK: &str = "memory";
+/// What they are asked.
+const QUESTION: &str = "what do you know of me?";
+
+/// Asks all of them at once, each within its time.
+pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
+    // One that cannot be read was told of already.
+    let Ok(config) = Config::load(settings, None, output.quiet()) else { return Vec::new() };
+    let looked = match providers::look(settings, &config, QUESTION) {
+        Ok(looked) => looked,
+        Err(error) => {
+            let next = settings.command("config path");
+            return vec![Finding::problem(CHECK, wording::line(&error.message), next)];
+        }
+    };
+    let judge = |looked: &providers::Looked| {
+        let (name, place) = (&looked.description.name, looked.place());
+        match &looked.answer {
+            Ok(_) => {
+                let took = looked.took.as_millis();
+                Finding::ok(CHECK, format!("{name} answers in {took} ms ({place})"))
+            }
+            Err(why) => Finding::warning(
+                CHECK,
+                format!("{name} does not answer: {} ({place})", wording::line(why)),
+                settings.command("memory providers"),
+            ),
+        }
+    };
+    looked.iter().map(judge).collect()
+}

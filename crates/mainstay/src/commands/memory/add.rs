@@ -1,0 +1,60 @@
+//! `mainstay memory add`
+
+use clap::Args;
+use mainstay_memory::facts::{self, Added, NewFact};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{engine, person};
+
+/// Remember a fact
+///
+/// The same text is one fact, however often it is added. What every session is to know belongs into the
+/// notes: `mainstay memory notes --add TEXT`.
+#[derive(Args, Debug)]
+pub(crate) struct AddArgs {
+    /// What to remember, a sentence
+    text: String,
+
+    /// What kind of fact it is
+    #[arg(long)]
+    category: Option<String>,
+
+    /// A word it is found by too; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+
+    /// Whom or what it is about; may be repeated [default: the names in the text]
+    #[arg(long = "entity", value_name = "NAME")]
+    entities: Vec<String>,
+
+    /// Names the fact: the same key twice is one fact
+    #[arg(long)]
+    key: Option<String>,
+}
+
+pub(crate) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
+    person::only("to change what is remembered")?;
+    let fact = NewFact {
+        content: super::worded(&args.text, context)?,
+        category: args.category.clone().unwrap_or_default(),
+        tags: args.tags.clone(),
+        entities: (!args.entities.is_empty()).then(|| args.entities.clone()),
+        source: super::SOURCE.to_owned(),
+        key: args.key.clone(),
+    };
+    let (store, owner) = engine::open_store(&context.settings()?)?;
+    let added = store.write(|tx| facts::add(tx, owner, &fact))?;
+    let (id, is_new) = match added {
+        Added::New(id) => (id, true),
+        Added::Known(id) => (id, false),
+    };
+    let text = match is_new {
+        true => format!("Remembered as fact {id}.\n"),
+        false => format!("That was known already, as fact {id}.\n"),
+    };
+    context.output.answer(&json!({ "id": id.number(), "new": is_new }), &text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,58 @@
+//! `mainstay memory edit`
+
+use clap::Args;
+use mainstay_memory::facts::{self, Change, Changed};
+use serde_json::json;
+
+use crate::context::{Context, open_existing};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{engine, person};
+
+/// Change a fact
+///
+/// What is not given stays. Notes are changed by `mainstay memory notes`.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct EditArgs {
+    /// The fact's number
+    id: String,
+
+    /// What it says from now on
+    text: Option<String>,
+
+    /// What kind of fact it is
+    #[arg(long)]
+    category: Option<String>,
+
+    /// Words it is found by too, in place of those it has; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+}
+
+pub(crate) fn run(args: &EditArgs, context: &Context) -> Result<Exit, Error> {
+    person::only("to change what is remembered")?;
+    let id = super::fact_id(&args.id)?;
+    if args.text.is_none() && args.category.is_none() && args.tags.is_empty() {
+        return Err(Error::usage("nothing is to be changed")
+            .hint(format!("Say what: `mainstay memory edit {id} TEXT`")));
+    }
+    let content = args.text.as_deref().map(|text| super::worded(text, context)).transpose()?;
+    let tags = (!args.tags.is_empty()).then(|| args.tags.clone());
+    let change = Change { content, category: args.category.clone(), tags, entities: None };
+    let store = open_existing(&context.settings()?.store)?;
+    let owner = engine::existing_owner(&store, "fact", &args.id)?;
+    let (changed, text) = match store.write(|tx| facts::update(tx, owner, id, &change))? {
+        Changed::Made => (true, format!("Fact {id} is changed.\n")),
+        Changed::Same => (false, format!("Fact {id} is like that already.\n")),
+        Changed::Taken(other) => {
+            return Err(Error::usage(format!(
+                "fact {other} says that already; nothing was changed"
+            ))
+            .hint(format!("Forget this one: `mainstay memory forget {id}`")));
+        }
+        Changed::Absent => return Err(super::no_fact(id)),
+    };
+    context.output.answer(&json!({ "id": id.number(), "changed": changed }), &text)?;
+    Ok(Exit::Done)
+}

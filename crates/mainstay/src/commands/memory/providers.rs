@@ -1,0 +1,111 @@
+//! `mainstay memory providers`
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::providers::{self, Looked};
+use crate::wording;
+
+/// See who has memories besides Mainstay itself, and whether each answers
+///
+/// Asks every provider in [[memory.providers]] of config.toml, all at once, each within its time, and
+/// says what came. The exit code is 0 only when all answered.
+#[derive(Args, Debug)]
+pub(crate) struct ProvidersArgs {
+    /// What to ask them
+    #[arg(value_name = "WORDS", default_value = "what do you know of me?")]
+    words: Vec<String>,
+}
+
+/// How much of a memory is shown.
+const SHOWN: usize = 100;
+
+pub(crate) fn run(args: &ProvidersArgs, context: &Context) -> Result<Exit, Error> {
+    let settings = context.settings()?;
+    let config = Config::load(&settings, None, context.output)?;
+    let progress = Progress::begin("asking", None);
+    let looked = providers::look(&settings, &config, &args.words.join(" "))?;
+    drop(progress);
+
+    let data: Vec<Value> = looked.iter().map(data).collect();
+    let mut text: String = looked.iter().map(told).collect();
+    if looked.is_empty() {
+        let place = wording::path(config.path());
+        text = format!("There are none. [[memory.providers]] in {place} names them.\n");
+    }
+    context.output.answer(&data, &text)?;
+    let all = looked.iter().all(|one| one.answer.is_ok());
+    Ok(if all { Exit::Done } else { Exit::Failed })
+}
+
+fn told(looked: &Looked) -> String {
+    let description = &looked.description;
+    let mut traits = Vec::new();
+    if description.write {
+        traits.push("is given what is remembered");
+    }
+    if description.trusted {
+        traits.push("trusted");
+    }
+    let traits = match traits.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", traits.join(", ")),
+    };
+    let mut text = format!("{}: {}{traits}\n", description.name, looked.place());
+    match &looked.answer {
+        Err(why) => text.push_str(&format!("  does not answer: {}\n", wording::line(why))),
+        Ok((memories, choice)) => {
+            let count = match memories.len() {
+                0 => "nothing".to_owned(),
+                1 => "1 memory".to_owned(),
+                more => format!("{more} memories"),
+            };
+            let took = looked.took.as_millis();
+            let by = choice.recall.as_ref().map(|used| format!(", by its tool {}", used.tool));
+            text.push_str(&format!("  answers in {took} ms{}: {count}\n", by.unwrap_or_default()));
+            if description.write
+                && let mainstay_agent::memory::external::Kind::Server(_) = description.kind
+            {
+                text.push_str(&match &choice.remember {
+                    Some(used) => format!("  remembers by its tool {}\n", used.tool),
+                    None => "  has no tool to remember with: name one with remember_tool\n".into(),
+                });
+            }
+            for memory in memories {
+                let line = crate::redaction::shared().text(&memory.text).into_owned();
+                let line: String = wording::line(&line).chars().take(SHOWN).collect();
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+    text
+}
+
+fn data(looked: &Looked) -> Value {
+    let (description, redactor) = (&looked.description, crate::redaction::shared());
+    let mut data = json!({
+        "name": description.name,
+        "place": looked.place(),
+        "write": description.write,
+        "trusted": description.trusted,
+        "answers": looked.answer.is_ok(),
+        "milliseconds": u64::try_from(looked.took.as_millis()).unwrap_or(u64::MAX),
+    });
+    match &looked.answer {
+        Err(why) => data["reason"] = json!(redactor.text(why)),
+        Ok((memories, choice)) => {
+            let memories = memories.iter().map(|memory| {
+                json!({ "id": memory.id, "text": redactor.text(&memory.text), "score": memory.score })
+            });
+            data["memories"] = memories.collect();
+            data["recall_tool"] = json!(choice.recall.as_ref().map(|used| &used.tool));
+            data["remember_tool"] = json!(choice.remember.as_ref().map(|used| &used.tool));
+        }
+    }
+    data
+}

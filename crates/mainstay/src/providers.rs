@@ -1,0 +1,84 @@
+//! Looking whether external providers of memories answer.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mainstay_agent::memory::external::{Choice, Description, External, Kind};
+use mainstay_agent::memory::{Memory, Place, Query};
+use mainstay_tools::{keeper, mcp};
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::engine;
+use crate::error::{self, Error};
+use crate::settings::Settings;
+
+/// How many memories are asked for.
+const LIMIT: usize = 5;
+
+/// What came of looking at one.
+pub(crate) struct Looked {
+    pub(crate) description: Description,
+    /// What it said and how it was asked, or why it did not answer.
+    pub(crate) answer: Result<(Vec<Memory>, Choice), String>,
+    pub(crate) took: Duration,
+}
+
+impl Looked {
+    /// What it is, in a few words without secrets.
+    pub(crate) fn place(&self) -> String {
+        match &self.description.kind {
+            Kind::Command(command) => format!("command {}", line(&command.program)),
+            Kind::Server(server) => match &server.server {
+                mcp::Server::Program(program) => format!("MCP server {}", line(&program.program)),
+                mcp::Server::Service(service) => format!("MCP server at {}", service.address()),
+            },
+        }
+    }
+}
+
+/// The first words of what runs: arguments may hold keys, and are redacted like all that is printed.
+fn line(program: &keeper::Program) -> String {
+    crate::redaction::shared().text(&program.line()).into_owned()
+}
+
+/// Asks all of them at once, each within its limit. What was started for that has ended.
+pub(crate) fn look(
+    settings: &Settings,
+    config: &Config,
+    query: &str,
+) -> Result<Vec<Looked>, Error> {
+    let keeper = engine::keeper(settings, config)?;
+    keeper.redact(crate::redaction::shared());
+    let all = engine::memory_providers(config, &keeper)?;
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    engine::block_on(async |cancel| {
+        let looking = join_all(all.iter().map(|provider| ask(provider, query)));
+        let looked = tokio::select! {
+            looked = looking => Ok(looked),
+            () = cancel.cancelled() => Err(stopped()),
+        };
+        drop(all);
+        keeper.leave().await;
+        looked
+    })?
+}
+
+async fn ask(provider: &External, query: &str) -> Looked {
+    let directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let place = Place { session: "", workspace: &directory };
+    let begun = Instant::now();
+    let answer = provider.look(Query { text: query, limit: LIMIT, place }).await;
+    Looked {
+        description: provider.description().clone(),
+        answer: answer.map_err(|trouble| trouble.0),
+        took: begun.elapsed(),
+    }
+}
+
+fn stopped() -> Error {
+    let kind = error::Kind::Interrupted;
+    Error { kind, message: "stopped".to_owned(), hints: Vec::new() }
+}
