@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::{Parts, blocking};
-use crate::{Error, Result};
+use crate::{Error, Result, taint};
 
 const NAME: &str = "session_search";
 /// A call takes milliseconds, unless the index has much to catch up with.
@@ -257,18 +257,18 @@ fn framed(
 
 /// The places from which words came into a session, up to an entry.
 fn outside(tx: &mut ReadTx<'_>, session: SessionId, through: i64) -> Result<Vec<Fact>> {
-    // Few results have any; what looks like one is looked at.
+    // Few results and notices have any; what looks like one is looked at.
     let bodies: Vec<String> = tx.query(
-        "SELECT body FROM entries WHERE session = ?1 AND seq <= ?2 AND kind = 'result'
-         AND body LIKE '%\"outside\"%' ORDER BY seq",
+        "SELECT body FROM entries WHERE session = ?1 AND seq <= ?2
+         AND (kind = 'result' AND body LIKE '%\"outside\"%'
+              OR kind = 'notice' AND body LIKE '%(from outside%') ORDER BY seq",
         params![session, through],
         |row| row.get(0),
     )?;
     let mut facts: Vec<Fact> = Vec::new();
     for body in bodies {
-        let Ok(Body::Result { facts: noted, .. }) = serde_json::from_str(&body) else { continue };
-        let noted = noted.into_iter().filter_map(|fact| serde_json::from_value(fact).ok());
-        for fact in noted.filter(|fact| matches!(fact, Fact::Outside { .. })) {
+        let Ok(body) = serde_json::from_str::<Body>(&body) else { continue };
+        for fact in taint::outside(&body) {
             if facts.len() < ORIGINS && !facts.contains(&fact) {
                 facts.push(fact);
             }
