@@ -117,7 +117,9 @@ fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     assert_eq!(audit["tainted_since"], Value::Null);
 
     let (_, _, read) = looked_up(&json!({ "session": "", "around": 1 }), &["When is it?"], |_| {});
-    assert!(read.contains("It has 3 entries"), "{read}");
+    // A title is data like the rest.
+    assert!(read.contains(" has 3 entries; around: N shows others.\n<data "), "{read}");
+    assert!(read.contains("When is it? (in "), "{read}");
     assert!(read.contains("entry 1 (user, ") && read.contains("): When is it?"), "{read}");
     let (_, _, list) = looked_up(&json!({}), &["When is it?"], |_| {});
     assert!(list.contains("used last") && list.contains(": When is it?"), "{list}");
