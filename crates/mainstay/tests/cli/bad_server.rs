@@ -27,6 +27,21 @@ fn nobody_listens() {
 }
 
 #[test]
+fn a_server_that_hangs_up_before_a_word() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // It may be starting anew: whoever comes is heard and left.
+    std::thread::spawn(move || {
+        for caller in listener.incoming() {
+            let _ = std::io::Read::read(&mut caller.unwrap(), &mut [0; 1024]);
+        }
+    });
+    let home = Home::new();
+    let url = format!("postgres://me@127.0.0.1:{port}/db?sslmode=disable");
+    home.run(&format!("--store {url} store info")).refused(1, "cannot be reached");
+}
+
+#[test]
 fn no_such_database_or_user() {
     let home = Home::with_store();
     let database = postgres::admin_url().replace(postgres::DATABASE, "no_such_database");

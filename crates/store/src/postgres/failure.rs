@@ -84,7 +84,7 @@ pub(super) fn connecting(server: &str, error: &tokio_postgres::Error) -> Result<
         // A wrong certificate or a missing password does not mend itself.
         return if detail.contains("certificate") {
             Err(Error::Untrusted { server: server.to_owned(), detail })
-        } else if is_io(error) {
+        } else if error.is_closed() || is_io(error) {
             Ok(unreachable())
         } else {
             Err(Error::Refused { server: server.to_owned(), detail })
