@@ -53,7 +53,7 @@ fn what_bears_on_the_input_comes_with_it_framed_as_data_and_once() {
 
 #[test]
 fn a_memory_that_a_compaction_replaced_may_come_again() {
-    let long = || Reply::text(&"The parser reads one word after another. ".repeat(500));
+    let long = || Reply::text("The parser reads one word after another. ".repeat(500));
     let summary = Reply::text("They spoke of the parser.");
     let replies = vec![long(), long(), Reply::text("yes"), summary, Reply::text("hello")];
     on_one(replies, async |place| {
