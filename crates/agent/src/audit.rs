@@ -70,6 +70,11 @@ pub enum What {
         /// Its path.
         path: String,
     },
+    /// A skill was put before a person.
+    Proposed {
+        /// Its name.
+        skill: String,
+    },
     /// Nobody knows whether a call had its effect.
     InDoubt {
         /// What it was asked to do.
@@ -183,6 +188,7 @@ fn done(facts: &[Fact], call: Option<&Call>, workspace: &Path) -> Vec<What> {
             Some(ran(command, None))
         }
         Fact::File { path, changed: true, .. } => Some(What::Changed { path: path.clone() }),
+        Fact::Proposed { skill } => Some(What::Proposed { skill: skill.clone() }),
         Fact::InDoubt => {
             let arguments = call.map(|call| call.arguments.clone()).unwrap_or_default();
             Some(What::InDoubt { arguments })

@@ -191,6 +191,7 @@ impl Written {
                 | Fact::Exit { .. }
                 | Fact::Loaded { .. }
                 | Fact::Skill { .. }
+                | Fact::Proposed { .. }
                 | Fact::Outside { .. }
                 | Fact::Steps { .. }
                 | Fact::InDoubt => {}

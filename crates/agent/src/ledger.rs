@@ -59,6 +59,9 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Background { process, command, .. } => Some(Noted::Decided(format!(
                 "the process {process} was started in the background: {command}"
             ))),
+            Fact::Proposed { skill } => Some(Noted::Decided(format!(
+                "the skill {skill} was proposed; a person decides about it"
+            ))),
             Fact::Acknowledged { .. }
             | Fact::Loaded { .. }
             | Fact::Outside { .. }

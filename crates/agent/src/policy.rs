@@ -137,6 +137,11 @@ impl Policy {
                 Judged { needs: hosts, ..self.simply(Class::Network, None) }
             }
             Action::Persist(_) => self.simply(Class::Persist, None),
+            // The person is asked when they decide about it; to ask before as well says nothing new.
+            Action::Propose(_) => {
+                let judged = self.simply(Class::Persist, None);
+                Judged { decision: unless_denied(judged.decision), ..judged }
+            }
             // Asking asks by itself, and what a child does is judged when it does it.
             Action::Ask { .. } | Action::Delegate(_) => {
                 Judged { decision: Decision::Allow, ..self.simply(Class::Read, None) }
@@ -177,10 +182,7 @@ impl Policy {
     /// The same policy with every question answered by yes.
     #[must_use]
     pub fn answered_yes(self) -> Self {
-        let yes = |decision| match decision {
-            Decision::Ask => Decision::Allow,
-            settled => settled,
-        };
+        let yes = unless_denied;
         Self {
             read: yes(self.read),
             write: yes(self.write),
@@ -191,6 +193,14 @@ impl Policy {
             destructive: yes(self.destructive),
             tainted: yes(self.tainted),
         }
+    }
+}
+
+/// The decision where a question counts as answered by yes.
+fn unless_denied(decision: Decision) -> Decision {
+    match decision {
+        Decision::Ask => Decision::Allow,
+        settled => settled,
     }
 }
 
@@ -255,6 +265,7 @@ pub fn spoken(action: &Action) -> String {
         Action::Execute(command) => format!("to run `{command}`"),
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
+        Action::Propose(what) => format!("to propose {what}"),
         // It does nothing, and may have signs in it that only join others.
         Action::Ask { question, .. } => return format!("to ask: {question}"),
         Action::Delegate(task) => format!("to have this done: {task}"),
@@ -357,6 +368,20 @@ mod tests {
         assert_eq!(policy.write_outside, Decision::Allow);
         let all = Policy::default().answered_yes();
         assert_eq!(all.of(Class::Control), Decision::Deny);
+    }
+
+    #[test]
+    fn a_proposal_is_not_asked_about_before_the_person_decides_and_a_ban_holds() {
+        let propose = Action::Propose("the skill x".to_owned());
+        for (persist, expected) in [
+            (Decision::Allow, Decision::Allow),
+            (Decision::Ask, Decision::Allow),
+            (Decision::Deny, Decision::Deny),
+        ] {
+            let policy = Policy { persist, ..Policy::default() };
+            let judged = policy.judge(&propose, Path::new("/"));
+            assert_eq!((judged.decision, judged.class), (expected, Class::Persist));
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! What it finds is framed as data. Words of a session that had read words from outside bring that
 //! with them: they taint the session that reads them now.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::search::{self, Asked, Excerpt, Filter};
 use mainstay_journal::{SessionId, session};
@@ -20,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::{Parts, blocking};
-use crate::{Error, Result};
+use crate::{Error, Result, taint};
 
 const NAME: &str = "session_search";
 /// A call takes milliseconds, unless the index has much to catch up with.
@@ -155,7 +157,7 @@ fn discover(
         said.push_str(&format!(" {shortcoming}"));
     }
     let mut data = String::new();
-    let mut shown = Vec::new();
+    let mut shown = BTreeMap::new();
     for hit in &answer.hits {
         data.push_str(&format!(
             "session {} entry {} ({}, {}; {}; {})\n",
@@ -173,7 +175,8 @@ fn discover(
         if let Some(after) = &hit.after {
             data.push_str(&format!("  after, {}: {}\n", after.who.as_str(), after.text));
         }
-        shown.push((hit.session, hit.seq + 1));
+        let through: &mut i64 = shown.entry(hit.session).or_default();
+        *through = (*through).max(hit.seq + 1);
     }
     framed(parts, said, data, &shown)
 }
@@ -192,17 +195,13 @@ fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome>
         Ok(found) => found,
         Err(error) => return unknown(error),
     };
-    let said = format!(
-        "Session {}, \"{}\", in {}. It has {last} entries; around: N shows others.",
-        session.id, session.title, session.workspace
-    );
-    let data: String = entries
-        .iter()
-        .map(|Excerpt { seq, at, who, text }| {
-            format!("entry {seq} ({}, {}): {text}\n", who.as_str(), minute(*at))
-        })
-        .collect();
-    framed(parts, said, data, &[(session.id, through)])
+    let said = format!("Session {} has {last} entries; around: N shows others.", session.id);
+    // A title is somebody's words too.
+    let mut data = format!("{} (in {})\n", session.title, session.workspace);
+    for Excerpt { seq, at, who, text } in &entries {
+        data.push_str(&format!("entry {seq} ({}, {}): {text}\n", who.as_str(), minute(*at)));
+    }
+    framed(parts, said, data, &BTreeMap::from([(session.id, through)]))
 }
 
 /// Lists the sessions that were used last.
@@ -235,7 +234,7 @@ fn framed(
     parts: &Arc<Parts>,
     said: String,
     data: String,
-    shown: &[(SessionId, i64)],
+    shown: &BTreeMap<SessionId, i64>,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::said(said);
     if data.is_empty() {
@@ -258,18 +257,18 @@ fn framed(
 
 /// The places from which words came into a session, up to an entry.
 fn outside(tx: &mut ReadTx<'_>, session: SessionId, through: i64) -> Result<Vec<Fact>> {
-    // Few results have any; what looks like one is looked at.
+    // Few results and notices have any; what looks like one is looked at.
     let bodies: Vec<String> = tx.query(
-        "SELECT body FROM entries WHERE session = ?1 AND seq <= ?2 AND kind = 'result'
-         AND body LIKE '%\"outside\"%' ORDER BY seq",
+        "SELECT body FROM entries WHERE session = ?1 AND seq <= ?2
+         AND (kind = 'result' AND body LIKE '%\"outside\"%'
+              OR kind = 'notice' AND body LIKE '%(from outside%') ORDER BY seq",
         params![session, through],
         |row| row.get(0),
     )?;
     let mut facts: Vec<Fact> = Vec::new();
     for body in bodies {
-        let Ok(Body::Result { facts: noted, .. }) = serde_json::from_str(&body) else { continue };
-        let noted = noted.into_iter().filter_map(|fact| serde_json::from_value(fact).ok());
-        for fact in noted.filter(|fact| matches!(fact, Fact::Outside { .. })) {
+        let Ok(body) = serde_json::from_str::<Body>(&body) else { continue };
+        for fact in taint::outside(&body) {
             if facts.len() < ORIGINS && !facts.contains(&fact) {
                 facts.push(fact);
             }
@@ -290,24 +289,32 @@ fn unknown(error: mainstay_journal::Error) -> Result<Outcome> {
 }
 
 fn minute(millis: i64) -> String {
-    jiff::Timestamp::from_millisecond(millis).map_or_else(
+    Timestamp::from_millisecond(millis).map_or_else(
         |_| format!("{millis} ms"),
         |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
     )
 }
 
-/// A time as people write it: how long ago (`12h`, `7d`, `8w`), a date, or a date with a time of day,
-/// by the clock on the wall here.
+/// A time as people write it: how long ago (`12h`, `7d`, `2 weeks`), `today`, `yesterday`, a date, or a
+/// date with a time of day, by the clock on the wall here unless it names another.
 pub fn moment(typed: &str, now: i64) -> Option<i64> {
     let typed = typed.trim();
-    let number =
-        |unit: &str| typed.strip_suffix(unit).and_then(|number| number.parse::<u32>().ok());
-    for (unit, millis) in
-        [("min", 60_000), ("h", 3_600_000), ("d", 24 * 3_600_000), ("w", 7 * 24 * 3_600_000_i64)]
-    {
-        if let Some(number) = number(unit) {
-            return Some(now.saturating_sub(i64::from(number) * millis));
-        }
+    let now = Timestamp::from_millisecond(now).ok()?.to_zoned(TimeZone::system());
+    let day = match typed {
+        "today" => Some(now.clone()),
+        "yesterday" => now.yesterday().ok(),
+        _ => None,
+    };
+    if let Some(day) = day {
+        return Some(day.start_of_day().ok()?.timestamp().as_millisecond());
+    }
+    let long = typed.strip_suffix("ago").unwrap_or(typed).trim_end();
+    if let Ok(long) = long.parse::<Span>() {
+        let ago = now.checked_sub(long).ok().filter(|_| !long.is_negative())?;
+        return Some(ago.timestamp().as_millisecond());
+    }
+    if let Ok(time) = typed.parse::<Timestamp>() {
+        return Some(time.as_millisecond());
     }
     let time = match typed.parse::<Date>() {
         Ok(date) if typed.len() <= 10 => date.at(0, 0, 0, 0),
@@ -326,9 +333,15 @@ mod tests {
         assert_eq!(moment("2h", now), Some(now - 7_200_000));
         assert_eq!(moment("90min", now), Some(now - 5_400_000));
         assert_eq!(moment("1w", now), Some(now - 604_800_000));
+        assert_eq!(moment("30m", now), moment("30 minutes ago", now));
+        assert_eq!(moment("7 days", now), moment("7d", now));
+        assert_eq!(moment("2027-01-15T08:00:00Z", now), Some(now));
+        assert_eq!(moment("2027-01-15T09:00:00+01:00", now), Some(now));
+        let (today, yesterday) = (moment("today", now).unwrap(), moment("yesterday", now).unwrap());
+        assert!(yesterday < today && today <= now && now - yesterday < 50 * 3_600_000);
         let day = moment("2026-01-31", now).unwrap();
         assert_eq!(moment("2026-01-31 06:30", now), Some(day + 23_400_000));
-        for wrong in ["", "d", "-1d", "yesterday", "2026-13-01", "7", "1.5d", "99999999999999h"] {
+        for wrong in ["", "d", "-1d", "ago", "soon", "2026-13-01", "7", "1.5d", "99999999999999h"] {
             assert_eq!(moment(wrong, now), None, "{wrong}");
         }
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use approving::{approve, preview, reject, settle};
-pub(crate) use catalogue::{HEADING, told};
+pub(crate) use catalogue::{HEADING, told, warned};
 pub use diff::{diff, visible};
 pub use discovery::{Found, Shadowed, Skill, Warning, find};
 pub use front::Front;

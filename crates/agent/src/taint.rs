@@ -11,8 +11,8 @@ use mainstay_journal::entry::{self, Body};
 use mainstay_store::ReadTx;
 use mainstay_tools::Fact;
 
-use crate::Result;
 use crate::policy::command::{self, Class};
+use crate::{Result, memory};
 
 /// Where words of a session came from that nobody at hand wrote.
 #[derive(Clone, Debug, Default)]
@@ -50,11 +50,23 @@ impl Origins {
 pub(crate) fn of_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Origins> {
     let mut origins = Origins::default();
     for entry in entry::all(tx, session)? {
-        let Body::Result { facts, .. } = entry.body else { continue };
-        let facts = facts.into_iter().filter_map(|fact| serde_json::from_value(fact).ok());
-        facts.for_each(|fact: Fact| origins.note(&fact));
+        outside(&entry.body).iter().for_each(|fact| origins.note(fact));
     }
     Ok(origins)
+}
+
+/// Where words of an entry came from: those of a result, and those of memories that were brought.
+pub(crate) fn outside(body: &Body) -> Vec<Fact> {
+    match body {
+        Body::Result { facts, .. } => {
+            let facts = facts.iter().filter_map(|fact| serde_json::from_value(fact.clone()).ok());
+            facts.filter(|fact| matches!(fact, Fact::Outside { .. })).collect()
+        }
+        Body::Notice { text } => memory::from_outside(text)
+            .map(|provider| Fact::Outside { origin: memory::external::origin(provider) })
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What is to be remembered of a command that ran and reached the network: its output is from there.
@@ -77,6 +89,22 @@ pub(crate) fn from_network(facts: &[Fact], workspace: &Path) -> Option<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_results_and_of_memories_are_from_outside() {
+        let fact = Fact::Outside { origin: "example.org".to_owned() };
+        let text = "memories that may bear on this, from earlier sessions.\n<data k7>\n\
+                    - [facts:1] (3 days old) ours\n- [theirs:2] (from outside) not ours\n</data k7>";
+        let notice = Body::Notice { text: text.to_owned() };
+        let theirs = Fact::Outside { origin: memory::external::origin("theirs") };
+        assert_eq!(outside(&notice), [theirs]);
+        let result = serde_json::json!({ "result": {
+            "result": { "call": "c", "name": "fetch", "content": [], "failed": false },
+            "facts": [fact, Fact::InDoubt], "fingerprint": "" } });
+        assert_eq!(outside(&serde_json::from_value(result).unwrap()), [fact]);
+        let other = Body::Notice { text: "- [theirs:2] (from outside) x".to_owned() };
+        assert_eq!(outside(&other), []);
+    }
 
     #[test]
     fn only_a_command_that_reaches_the_network_brings_words_from_there() {

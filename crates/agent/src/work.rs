@@ -22,7 +22,7 @@ use crate::ended::Ended;
 use crate::policy::Decision;
 use crate::redaction::Curtain;
 use crate::remembered::Rules;
-use crate::skills::Warning;
+use crate::skills::{self, Warning};
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
 use crate::turn::Drive;
@@ -256,8 +256,7 @@ impl Work {
             self.tell_session(observer);
             hooks::tell(observer, notices);
             recollected.tell(observer);
-            for warning in std::mem::take(&mut self.unusable_skills) {
-                let message = format!("a skill cannot be used: {warning}");
+            for message in skills::warned(&std::mem::take(&mut self.unusable_skills)) {
                 observer(Event::Notice { about: "skill", message, void: false });
             }
             return Drive::begin(self, turn, observer, cancel).await;

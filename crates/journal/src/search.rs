@@ -102,7 +102,7 @@ pub struct Answer {
     pub capped: bool,
     /// Entries that are not in the index yet.
     pub behind: u64,
-    /// What the engine cannot do, in a sentence.
+    /// What stands in the way of a better answer, in a sentence.
     pub shortcoming: Option<String>,
 }
 
@@ -167,9 +167,17 @@ pub fn search(
         return Ok(Answer { wordless: true, ..Answer::default() });
     }
     index::healed(store, |store| {
-        let caught = index::follow(store, owner, patience, progress)?;
+        let caught = index::follow(store, owner, patience, &mut *progress);
+        let (behind, hindrance) = match caught {
+            Ok(caught) => (caught.behind, None),
+            Err(error) => {
+                let (behind, why) = index::as_it_is(store, owner, error)?;
+                (behind, Some(why).filter(|_| behind > 0))
+            }
+        };
         let mut answer = store.read(|tx| look::look(tx, owner, asked, &query))?;
-        answer.behind = caught.behind;
+        answer.behind = behind;
+        answer.shortcoming = hindrance.or(answer.shortcoming);
         Ok(answer)
     })
 }
@@ -200,6 +208,8 @@ pub fn excerpts(
 /// Notes that a session is deleted. Its words leave the index with [`forget_deleted`], or when it next
 /// catches up.
 pub fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
+    // Whatever happened to the index, a session can be deleted.
+    index::ensure_state(tx)?;
     tx.execute(
         "INSERT INTO cache_search_gone (session) VALUES (?1) ON CONFLICT (session) DO NOTHING",
         params![session],

@@ -219,11 +219,15 @@ fn nothing_that_is_typed_is_an_error() {
             "ﬁ",
             "𝔸𝔹",
             "x\u{301}*",
+            &"\u{fdfa}".repeat(64),
         ] {
             let answer = ask(store, me, &words(typed));
             assert!(answer.hits.len() <= 1, "{typed}");
         }
         assert!(ask(store, me, &words("🦀 -- *")).wordless);
+        for typed in ["plain OR", "OR plain", "plain OR 🦀"] {
+            assert_eq!(found(store, me, typed), [1], "{typed}");
+        }
         assert_eq!(found(store, me, "plain) it's 100% \\"), [1]);
         assert_eq!(found(store, me, &"plain ".repeat(5_000)), [1]);
         assert_eq!(found(store, me, &format!("plain {}", "x".repeat(100_000))), [1], "in part");
@@ -490,6 +494,10 @@ fn slow_a_damaged_or_missing_index_is_made_anew() {
                 "DROP TABLE cache_search_spans; DROP TABLE cache_search_fragments",
                 "UPDATE cache_search_state SET value = 99 WHERE name = 'version'",
                 "DELETE FROM cache_search_state",
+                "DELETE FROM cache_search_state WHERE name = 'next'",
+                "UPDATE cache_search_state SET value = 1 WHERE name = 'next';
+                 UPDATE cache_search_sessions SET through = 0",
+                "DROP TABLE cache_search_gone",
                 "UPDATE cache_search_words_data SET block = x'0011223344' WHERE id > 10",
                 "DELETE FROM cache_search_words_data WHERE id > 10",
                 "DELETE FROM cache_search_fragments_data",
@@ -510,8 +518,38 @@ fn slow_a_damaged_or_missing_index_is_made_anew() {
             "ALTER TABLE cache_search_documents DROP COLUMN words",
             "DROP TABLE cache_search_state",
             "UPDATE cache_search_state SET value = 99 WHERE name = 'version'",
+            "DELETE FROM cache_search_state WHERE name = 'next'",
+            "UPDATE cache_search_state SET value = 1 WHERE name = 'next';
+             UPDATE cache_search_sessions SET through = 0",
+            "DROP TABLE cache_search_gone",
         ],
     );
+}
+
+#[test]
+fn a_session_is_deleted_whatever_happened_to_the_index() {
+    on_both(|store| {
+        let me = owner(store, "me");
+        let gone = session_of(store, me, &[user("fruit")]);
+        assert_eq!(found(store, me, "fruit"), [1]);
+        write(store, |tx| Ok(tx.execute("DROP TABLE cache_search_gone", params![])?));
+        write(store, |tx| {
+            search::forget(tx, gone)?;
+            remove(tx, &[gone])
+        });
+        assert!(found(store, me, "fruit").is_empty());
+    });
+}
+
+#[test]
+fn what_was_noted_as_deleted_and_is_there_is_found() {
+    on_both(|store| {
+        let me = owner(store, "me");
+        let back = session_of(store, me, &[user("fruit")]);
+        assert_eq!(found(store, me, "fruit"), [1]);
+        write(store, |tx| search::forget(tx, back));
+        assert_eq!(found(store, me, "fruit"), [1]);
+    });
 }
 
 #[test]

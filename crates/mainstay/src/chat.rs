@@ -29,7 +29,7 @@ mod screen;
 #[cfg(test)]
 mod situations;
 mod skills;
-mod slash;
+pub(crate) mod slash;
 mod status;
 mod stream;
 mod table;

@@ -142,6 +142,10 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let _ = refusal.print();
         return Exit::Done;
     }
+    if let Some(error) = sessions::misread(refusal, typed) {
+        Output::new(typed.iter().any(|word| word == "--json")).error(&error);
+        return Exit::Usage;
+    }
     let only_help = refusal.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let _ = refusal.print();
     if !only_help && typed.iter().any(|word| word == "--json") {

@@ -82,6 +82,11 @@ pub enum Fact {
         /// Its name.
         name: String,
     },
+    /// A skill, or changes to one, was put before a person.
+    Proposed {
+        /// The skill's name.
+        skill: String,
+    },
     /// Words came from outside the machine.
     Outside {
         /// Where from, such as a host.

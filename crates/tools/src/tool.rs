@@ -124,6 +124,8 @@ pub enum Action {
     Network(Vec<String>),
     /// Leaves something that later sessions go by: a memory, a skill, a schedule.
     Persist(String),
+    /// Puts before a person what later sessions would go by. Nothing does before the person says so.
+    Propose(String),
     /// Gives a task to a child session, whose own calls are judged one by one.
     Delegate(String),
     /// Asks the person something. The engine does it; the tool itself is not run.

@@ -19,6 +19,10 @@ impl Policy {
         }
         let (why, needs) = match action {
             Action::Persist(_) => ("later sessions would go by it".to_owned(), None),
+            // It is asked about when a person decides about it.
+            Action::Propose(_) if self.tainted == Decision::Deny => {
+                ("later sessions would go by it".to_owned(), None)
+            }
             Action::Write(path) if instructs(path) => {
                 ("later sessions would go by it".to_owned(), None)
             }
@@ -87,11 +91,12 @@ mod tests {
         }
     }
 
-    fn actions() -> [(Action, Decision); 10] {
+    fn actions() -> [(Action, Decision); 11] {
         let run = |line: &str| Action::Execute(line.to_owned());
         let reach = |place: &str| Action::Network(vec![place.to_owned()]);
         [
             (Action::Persist("a memory".to_owned()), Decision::Ask),
+            (Action::Propose("the skill x".to_owned()), Decision::Allow),
             (reach("example.com"), Decision::Ask),
             (reach("example.org"), Decision::Allow),
             (run("curl https://example.com"), Decision::Ask),
@@ -130,6 +135,9 @@ mod tests {
         assert_eq!(judged.decision, Decision::Deny);
         let strict = Policy { tainted: Decision::Deny, ..permissive() };
         let judged = strict.judge_after(&tainted(), &reach, directory.path());
+        assert_eq!(judged.decision, Decision::Deny);
+        let propose = Action::Propose("the skill x".to_owned());
+        let judged = strict.judge_after(&tainted(), &propose, directory.path());
         assert_eq!(judged.decision, Decision::Deny);
         let yes = permissive().answered_yes();
         let judged = yes.judge_after(&tainted(), &reach, directory.path());

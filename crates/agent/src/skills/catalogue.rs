@@ -1,6 +1,7 @@
 //! What a new session is told of skills: names and descriptions, in bounded room.
 
-use super::{Found, Origin, Skill};
+use super::diff::is_hidden;
+use super::{Found, Origin, Skill, Warning};
 use crate::offer::is_small;
 
 /// The first line of what the prompt says of skills.
@@ -10,6 +11,8 @@ const DESCRIPTIONS: usize = 3_000;
 const NAMES: usize = 1_000;
 /// So many characters of one description.
 const SHOWN: usize = 400;
+/// So many skills that cannot be used are told of one by one.
+const WARNINGS: usize = 5;
 
 /// What the prompt of a new session says of skills; nothing where there are none. A model with a
 /// small window is told names.
@@ -53,6 +56,18 @@ pub(crate) fn told(found: &Found, window: Option<u64>) -> String {
     text
 }
 
+/// What whoever begins a session is told of skills that cannot be used: a few of them, and how many.
+pub(crate) fn warned(warnings: &[Warning]) -> Vec<String> {
+    let told = warnings.iter().take(WARNINGS);
+    let mut told: Vec<String> =
+        told.map(|warning| format!("a skill cannot be used: {warning}")).collect();
+    if warnings.len() > WARNINGS {
+        let more = warnings.len() - WARNINGS;
+        told.push(format!("{more} more skills cannot be used; see `mainstay skills list`"));
+    }
+    told
+}
+
 /// Names, as many as there is room for, and how many more there are.
 fn names(skills: &[&Skill], room: usize) -> String {
     let mut line = String::new();
@@ -68,10 +83,10 @@ fn names(skills: &[&Skill], room: usize) -> String {
     line
 }
 
-/// A description on one line.
+/// A description on one line, with nothing in it that only a model would see.
 pub(super) fn short(description: &str) -> String {
     let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words: String = words.chars().filter(|letter| !letter.is_control()).collect();
+    let words: String = words.chars().filter(|letter| !is_hidden(*letter)).collect();
     match words.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{} …", &words[..end]),
         None => words,
@@ -99,12 +114,23 @@ mod tests {
     #[test]
     fn descriptions_are_told_by_where_they_come_from_on_one_line_each() {
         assert_eq!(told(&Found::default(), None), "");
-        let text = told(&found(2, "Does\nthis.\u{1b}[2J"), None);
+        let text = told(&found(2, "Does\nthis.\u{1b}[2J\u{202e}\u{e0041}"), None);
         let expected = "\n# Skills: load one with `skill`\nWhen a task fits a description, load that \
                         skill before you begin.\nThe user's own:\n- skill-number-000: Does \
                         this.[2J\nFrom the workspace, by whoever wrote the project:\n- \
                         skill-number-001: Does this.[2J\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn of_many_that_cannot_be_used_a_few_are_told_of() {
+        let warning = Warning { file: "x/SKILL.md".into(), what: "it is empty".to_owned() };
+        let mut warnings = vec![warning; 5];
+        assert_eq!(warned(&warnings).len(), 5);
+        assert_eq!(warned(&warnings)[0], "a skill cannot be used: x/SKILL.md: it is empty");
+        warnings.extend(warnings.clone());
+        let told = warned(&warnings);
+        assert_eq!((told.len(), told[5].starts_with("5 more skills")), (6, true), "{told:?}");
     }
 
     #[test]

@@ -6,17 +6,20 @@ use similar::TextDiff;
 
 use super::Tree;
 
-/// Whatever a line of a diff hides from whoever looks at it is shown as its number.
-pub fn visible(text: &str) -> String {
-    let is_plain = |letter: char| {
-        let hides = matches!(
+/// Whether a letter is seen by a model and not by a person.
+pub(super) fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
             letter,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        );
-        letter == '\n' || letter == '\t' || !(letter.is_control() || hides)
-    };
+        )
+}
+
+/// Whatever a line of a diff hides from whoever looks at it is shown as its number.
+pub fn visible(text: &str) -> String {
+    let is_plain = |letter: char| letter == '\n' || letter == '\t' || !is_hidden(letter);
     if text.chars().all(is_plain) {
         return text.to_owned();
     }

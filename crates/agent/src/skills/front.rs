@@ -8,6 +8,9 @@ const LONGEST_NAME: usize = 64;
 /// The longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 1024;
 
+/// The most values in front matter.
+const NODES: usize = 4_000;
+
 /// What a `SKILL.md` says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Front {
@@ -67,7 +70,13 @@ impl Front {
         if yaml.trim().is_empty() {
             return Err("its front matter is empty".to_owned());
         }
-        let options = serde_saphyr::options! { with_snippet: false };
+        let options = serde_saphyr::options! {
+            with_snippet: false,
+            // "yes" and "on" are words.
+            strict_booleans: true,
+            // What anchors and aliases unfold to is bounded: a project may bring hundreds of these.
+            budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 4 * NODES, max_depth: 32 },
+        };
         let written: Written = serde_saphyr::from_str_with_options(yaml, options)
             .map_err(|error| format!("its front matter cannot be read: {}", one_line(&error)))?;
         let name = text("name", written.name)?.ok_or("its front matter has no name")?;
@@ -172,7 +181,12 @@ fn spoken(value: Value) -> String {
 fn one_line(error: &serde_saphyr::Error) -> String {
     let words = error.to_string();
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let hint = if words.contains(": ") || words.contains("mapping") {
+    if words.starts_with("budget breached") {
+        return "it holds too many values, or too deep ones".to_owned();
+    }
+    let words = words.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+    let twice = words.starts_with("duplicate");
+    let hint = if !twice && (words.contains(": ") || words.contains("mapping")) {
         " (a text with a colon in it belongs in quotes)"
     } else {
         ""
@@ -202,12 +216,22 @@ mod tests {
         assert_eq!(body, "# Forms\r\n");
         let number = read("---\nname: 42\ndescription: x\n---").unwrap();
         assert_eq!((number.name.as_str(), number.license), ("42", None));
+        let word = read("---\nname: on\ndescription: yes\n---").unwrap();
+        assert_eq!((word.name.as_str(), word.description.as_str()), ("on", "yes"));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         let long = format!("---\nname: a\ndescription: {}\n---\n", "x".repeat(1025));
         let long_name = format!("---\nname: {}\ndescription: x\n---\n", "a".repeat(65));
+        let mut bomb = "---\nname: a\ndescription: x\na0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for level in 0..9 {
+            let inner = vec![format!("*a{level}"); 9].join(",");
+            bomb.push_str(&format!("a{next}: &a{next} [{inner}]\n", next = level + 1));
+        }
+        bomb.push_str("---\n");
+        let (open, close) = ("[".repeat(2_000), "]".repeat(2_000));
+        let deep = format!("---\nname: a\ndescription: x\nmetadata: {open}{close}\n---\n");
         let cases = [
             ("", "its first line is not ---"),
             ("# A skill", "its first line is not ---"),
@@ -231,6 +255,9 @@ mod tests {
             ("---\nname: a\nname: b\ndescription: x\n---\n", "cannot be read"),
             ("---\n- a\n- b\n---\n", "cannot be read"),
             ("---\nname: a\ndescription: \"x\n---\n", "cannot be read"),
+            ("---\nname: a\nname: a\ndescription: x\n---\n", "key: name at line 2, column 1"),
+            (&bomb, "too many values"),
+            (&deep, "cannot be read"),
             ("---\nname: *nobody\ndescription: x\n---\n", "cannot be read"),
         ];
         for (text, expected) in cases {

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use mainstay_journal::SessionId;
 use mainstay_message::ToolSpec;
 use mainstay_store::Id;
-use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits};
+use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Told, Tool, Traits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -96,11 +96,13 @@ impl ProposeSkill {
         let shadow = shadow.map_or(String::new(), |skill| {
             format!(" In this workspace {} holds before it.", skill.path.display())
         });
-        Ok(Ok(Outcome::said(format!(
+        let mut outcome = Outcome::said(format!(
             "Proposed as {id}. It waits for a person, who sees what it changes and approves or \
              rejects it (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before \
              that; go on without it.{shadow}"
-        ))))
+        ));
+        outcome.facts = vec![Fact::Proposed { skill: proposal.name }];
+        Ok(Ok(outcome))
     }
 }
 
@@ -130,7 +132,7 @@ impl Tool for ProposeSkill {
     fn action(&self, call: &Invocation<'_>) -> Action {
         match mainstay_tools::arguments::<Arguments>(call.arguments) {
             Ok(given) if check_name(&given.name).is_ok() => {
-                Action::Persist(format!("a proposal for the skill {}", given.name))
+                Action::Propose(format!("the skill {}", given.name))
             }
             // Nothing is written: the model is told what is wrong.
             _ => Action::Read,
@@ -192,6 +194,9 @@ fn drawn_up(
     };
     let mut after = proposal.applied(&before);
     after.front(&proposal.name)?;
+    if let Some(path) = after.clash() {
+        return Err(format!("{path} cannot be both a file and a folder"));
+    }
     if after == before {
         return Err("it changes nothing".to_owned());
     }
@@ -237,7 +242,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let shelf = Shelf::at(directory.path());
         let other = TEXT.replace("one", "two");
-        let cases: [(Files<'_>, &str); 8] = [
+        let cases: [(Files<'_>, &str); 10] = [
             (&[], "1 to 50 files"),
             (&[("scripts/a.sh", Some("x"))], "no SKILL.md"),
             (&[("SKILL.md", Some("Do it."))], "first line is not ---"),
@@ -246,6 +251,11 @@ mod tests {
             (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "holds a NUL"),
             (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "there twice"),
             (&[("SKILL.md", None)], "no SKILL.md"),
+            (&[("SKILL.md", Some(TEXT)), ("SKILL.md/a", Some("x"))], "both a file and a folder"),
+            (
+                &[("SKILL.md", Some(TEXT)), ("a/b/c", Some("x")), ("a", Some("x"))],
+                "a cannot be both",
+            ),
         ];
         for (files, what) in cases {
             let said = drawn(&shelf, given(files)).unwrap_err();

@@ -100,6 +100,12 @@ impl Tree {
         self.files.insert(path.to_owned(), Content { bytes, executable });
     }
 
+    /// A path that is one of a file and one of a folder, so that nobody could write both.
+    pub(super) fn clash(&self) -> Option<&str> {
+        let above = self.files.keys().flat_map(|path| Path::new(path).ancestors().skip(1));
+        above.filter_map(Path::to_str).find(|path| self.files.contains_key(*path))
+    }
+
     /// A hash over all names, contents and whether they can be run.
     pub fn hash(&self) -> String {
         let mut all = Sha256::new();

@@ -300,9 +300,11 @@ enum Failed {
 /// other nobody knows what it will touch.
 fn coverage(action: &Action, workspace: &Path) -> Coverage {
     match action {
-        Action::Read | Action::Network(_) | Action::Persist(_) | Action::Ask { .. } => {
-            Coverage::Nothing
-        }
+        Action::Read
+        | Action::Network(_)
+        | Action::Persist(_)
+        | Action::Propose(_)
+        | Action::Ask { .. } => Coverage::Nothing,
         Action::Write(path) => Coverage::File(path.clone()),
         Action::Execute(line) => match judge(line, workspace).class() {
             Class::Read => Coverage::Nothing,

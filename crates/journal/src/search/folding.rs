@@ -46,9 +46,19 @@ pub(super) fn fold(character: char, out: &mut String) {
     out.extend(parts.nfc());
 }
 
-/// Whether a character is written on another one and says little without it.
+/// Whether a character is written on or between others and is left out as often as not: accents, the
+/// vowels of Arabic and Hebrew, and what only makes an Arabic word longer.
 pub(super) fn is_accent(character: char) -> bool {
-    ('\u{300}'..='\u{36f}').contains(&character)
+    matches!(character,
+        '\u{300}'..='\u{36f}'
+        | '\u{591}'..='\u{5bd}'
+        | '\u{5bf}'
+        | '\u{5c1}' | '\u{5c2}' | '\u{5c4}' | '\u{5c5}' | '\u{5c7}'
+        | '\u{610}'..='\u{61a}'
+        | '\u{640}'
+        | '\u{64b}'..='\u{65f}'
+        | '\u{670}'
+        | '\u{6d6}'..='\u{6dc}')
 }
 
 /// Characters that fold to themselves, the most common ones.
@@ -93,6 +103,8 @@ mod tests {
             ("ﬁle №５", "file no5"),
             ("İstanbul", "istanbul"),
             ("Ελλάδα", "ελλαδα"),
+            ("مُحَمَّد كـــتب", "محمد كتب"),
+            ("שָׁלוֹם", "שלום"),
             ("がギ 한국어 ｶﾀｶﾅ", "がギ 한국어 カタカナ"),
         ] {
             assert_eq!(folded(text), expected);

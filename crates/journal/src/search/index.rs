@@ -21,7 +21,7 @@ use super::{Who, postgres, text, words};
 use crate::{Error, Result, SessionId};
 
 /// What is kept and how. Another number makes every index anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// The tables that say what state the index is in.
 pub(super) const STATE: &str = "
@@ -38,6 +38,8 @@ pub(super) const SPAN: i64 = 4096;
 /// How often, and how far apart, somebody who waits for the making of an index looks again.
 const TURNS: u32 = 500;
 const TURN: Duration = Duration::from_millis(20);
+/// How often in a row somebody else can have been there first. After that the notes are wrong.
+const OUTRUN: u32 = 100;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 const HOUR: i64 = 60 * 60 * 1000;
@@ -72,10 +74,15 @@ pub(super) fn follow(
     let began = clock.uptime_millis();
     let patience = patience.map(|patience| i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
     let mut caught = Caught::default();
+    let mut times = 0;
     loop {
         ensure(store)?;
-        let plan = store.read(|tx| plan(tx, owner))?;
-        forget_gone(store, &plan.gone)?;
+        let mut plan = store.read(|tx| plan(tx, owner))?;
+        if !plan.gone.is_empty() {
+            forget_gone(store, &plan.gone)?;
+            // Of those that are there the words are wanted again.
+            plan = store.read(|tx| self::plan(tx, owner))?;
+        }
         caught.behind = plan.missing();
         let mut next = Place { session: 0, through: plan.through(0) };
         let mut outrun = false;
@@ -89,6 +96,7 @@ pub(super) fn follow(
             let gained: u64 = documents.iter().map(Piece::entries).sum();
             match store.write(|tx| add(tx, owner, &documents))? {
                 Added::All => {
+                    times = 0;
                     caught.added += gained;
                     caught.behind = caught.behind.saturating_sub(gained);
                     progress(Progress { done: caught.added, of: caught.added + caught.behind });
@@ -103,6 +111,29 @@ pub(super) fn follow(
             caught.behind = 0;
             return Ok(caught);
         }
+        times += 1;
+        if times == OUTRUN {
+            return Err(Error::Store(mainstay_store::Error::Damaged {
+                place: "the index of words".to_owned(),
+                detail: "its notes contradict each other".to_owned(),
+            }));
+        }
+    }
+}
+
+/// How many entries are missing in an index that cannot catch up for this reason, and the reason in a
+/// sentence. What is in it can be found all the same; where there is no index, the reason is the error.
+pub(super) fn as_it_is(store: &Store, owner: OwnerId, error: Error) -> Result<(u64, String)> {
+    use mainstay_store::Error::{Full, InUse, Locked};
+    if !matches!(error, Error::Store(Full(_) | InUse { .. } | Locked { .. })) {
+        return Err(error);
+    }
+    let missing = store.read(|tx| -> Result<Option<u64>> {
+        if is_fit(tx)? { Ok(Some(plan(tx, owner)?.missing())) } else { Ok(None) }
+    });
+    match missing {
+        Ok(Some(missing)) => Ok((missing, format!("What is new cannot be indexed now: {error}."))),
+        Ok(None) | Err(_) => Err(error),
     }
 }
 
@@ -125,14 +156,15 @@ pub fn forget_deleted(store: &Store) -> Result<()> {
 /// Runs something with the index. Where the index turns out to be damaged it is made anew; where
 /// somebody else is making it anew, the second attempt finds it.
 pub(super) fn healed<T>(store: &Store, mut work: impl FnMut(&Store) -> Result<T>) -> Result<T> {
-    use mainstay_store::Error::{Damaged, Statement};
+    use mainstay_store::Error::{Constraint, Damaged, Statement};
     match work(store) {
-        Err(Error::Store(Damaged { .. })) => make(store, Make::Anew)?,
+        // Its own numbers are there twice.
+        Err(Error::Store(Damaged { .. } | Constraint { .. })) => make(store, Make::Anew)?,
         Err(Error::Store(Statement(_))) => make(store, Make::Missing)?,
         done => return done,
     }
     match work(store) {
-        Err(Error::Store(Damaged { .. } | Statement(_))) => {
+        Err(Error::Store(Damaged { .. } | Constraint { .. } | Statement(_))) => {
             make(store, Make::Anew)?;
             work(store)
         }
@@ -155,8 +187,13 @@ fn is_fit(tx: &mut ReadTx<'_>) -> Result<bool> {
     if !engine::of(tx).is_present(tx)? {
         return Ok(false);
     }
-    let version = "SELECT value FROM cache_search_state WHERE name = 'version'";
-    Ok(tx.query_opt(version, params![], |row| row.get(0))? == Some(VERSION))
+    let noted: BTreeMap<String, i64> = tx
+        .query("SELECT name, value FROM cache_search_state", params![], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .into_iter()
+        .collect();
+    Ok(noted.get("version") == Some(&VERSION) && noted.contains_key("next"))
 }
 
 fn make(store: &Store, how: Make) -> Result<()> {
@@ -190,9 +227,7 @@ fn made(tx: &mut WriteTx<'_>, how: Make) -> Result<bool> {
     if how == Make::Missing && is_fit(tx)? {
         return Ok(true);
     }
-    for table in STATE.split(';').filter(|table| !table.trim().is_empty()) {
-        tx.execute(table, params![])?;
-    }
+    ensure_state(tx)?;
     engine.discard(tx)?;
     engine.create(tx)?;
     tx.execute("DELETE FROM cache_search_gone", params![])?;
@@ -204,6 +239,19 @@ fn made(tx: &mut WriteTx<'_>, how: Make) -> Result<bool> {
         )?;
     }
     Ok(true)
+}
+
+/// Makes the tables that say what state the index is in, where somebody removed them.
+pub(super) fn ensure_state(tx: &mut WriteTx<'_>) -> Result<()> {
+    // As the migration made them: a server refuses statements that it knows for columns of another kind.
+    let text = match tx.dialect() {
+        Dialect::Sqlite => "TEXT",
+        Dialect::Postgres => "TEXT COLLATE \"C\"",
+    };
+    for table in STATE.split(';').filter(|table| !table.trim().is_empty()) {
+        tx.execute(&table.replace("TEXT", text), params![])?;
+    }
+    Ok(())
 }
 
 /// What has to be done.

@@ -209,8 +209,13 @@ impl<'a> Search<'a> {
         if self.query.terms.len() > 1 && folded.contains(&self.query.literal) {
             score *= 1.3;
         }
-        // What people and models say is meant to be read; what tools print is often long.
-        if who == Who::Tool { score * 0.8 } else { score }
+        match who {
+            Who::User | Who::Assistant => score,
+            // What people and models say is meant to be read; what tools print is often long.
+            Who::Tool => score * 0.8,
+            // What the harness tells (a summary, a memory) was mostly said elsewhere.
+            Who::Notice => score * 0.7,
+        }
     }
 }
 

@@ -49,6 +49,8 @@ impl Query {
         loop {
             rest = rest.trim_start();
             if rest.is_empty() {
+                // Of a single term, one is all.
+                query.any &= query.terms.len() > 1;
                 return query;
             }
             let (negative, after) = match rest.strip_prefix('-') {
@@ -210,6 +212,7 @@ mod tests {
         check("🦀 →", &[], &[]);
         check("\0\u{1}a", &["a"], &[]);
         assert!(Query::parse("a OR b").any && !Query::parse("a \"OR\" b").any);
+        assert!(!Query::parse("a OR").any && !Query::parse("OR a OR 🦀").any);
         assert!(Query::parse(&"word ".repeat(100_000)).terms.len() == 1);
         let many: String = (0..1000).map(|number| format!("w{number} ")).collect();
         assert_eq!(Query::parse(&many).terms.len(), MOST);

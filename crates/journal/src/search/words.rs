@@ -44,6 +44,8 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = (usize, Run<'_>)> {
 pub(super) fn token(word: &str) -> String {
     let mut token = String::with_capacity(word.len().min(LONGEST));
     word.chars().take(LONGEST).for_each(|character| fold(character, &mut token));
+    // A few characters stand for several words, and one token has no space in it.
+    token.retain(|character| !character.is_whitespace());
     token
 }
 

@@ -95,6 +95,7 @@ fn words(item: &Item, workspace: &str) -> String {
             format!("ran `{command}` ({}{end})", class.spoken())
         }
         What::Changed { path } => format!("changed {}", inner(path)),
+        What::Proposed { skill } => format!("proposed the skill {skill}, for you to decide"),
         What::InDoubt { arguments } => format!("may or may not have done {arguments}"),
         What::Asked { action, standing, by, .. } => match by {
             Some(by) => format!("wanted {action}: {standing}, by {by}"),

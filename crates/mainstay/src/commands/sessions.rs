@@ -15,6 +15,7 @@ mod view;
 
 use clap::Subcommand;
 use mainstay_store::Store;
+pub(crate) use search::misread;
 
 use crate::context::{Context, open_existing};
 use crate::error::Error;

@@ -18,6 +18,7 @@ use mainstay_agent::skills::{self, Places, Proposal, Shelf};
 use mainstay_store::{OwnerId, Store};
 
 use super::run::{current_directory, directory};
+use crate::chat::slash::is_command;
 use crate::config::Config;
 use crate::context::{Context, open_existing};
 use crate::engine;
@@ -71,6 +72,14 @@ fn places(context: &Context, workspace: Option<&Path>) -> Result<(Places, PathBu
 /// The home's skills.
 pub(crate) fn shelf(settings: &Settings) -> Shelf {
     Shelf::at(settings.home.join("skills"))
+}
+
+/// How a skill is called for in a chat, where a command of its name comes first.
+fn in_a_chat(name: &str) -> String {
+    match is_command(name) {
+        true => format!("; in a chat /{name} is a command, so ask for the skill in words"),
+        false => format!("; in a chat: /{name}"),
+    }
 }
 
 /// The store, with what a crash interrupted finished; nothing where nobody has proposed anything.

@@ -1,5 +1,8 @@
 //! Search over sessions: from the command line, by the model, and while it is killed.
 
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use mainstay_journal::entry::{self, Body};
@@ -7,9 +10,11 @@ use mainstay_journal::{JOURNAL, SEARCH, SessionId, TurnId, session, turn};
 use mainstay_message::Content;
 use mainstay_store::{Location, Options, Schema, Store, params};
 use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::shim::Mode;
+use mainstay_testkit::sweep::{Outcome, Sweep};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{Told, World, program};
 
 fn hits(world: &World, words: &[&str]) -> Vec<Value> {
     let mut command = vec!["sessions", "search", "--json"];
@@ -47,8 +52,13 @@ fn what_was_said_is_found_by_its_words() {
     assert!(partly.stderr.contains("No entry has all of these words"), "{partly:#?}");
     let rebuilt = world.run(&["sessions", "search", "--rebuild"]).ended_with(0);
     assert!(rebuilt.stdout.contains("made anew, of 5 entries"), "{rebuilt:#?}");
-    let wrong = world.run(&["sessions", "search", "x", "--since", "yesterday"]).ended_with(2);
+    let wrong = world.run(&["sessions", "search", "x", "--since", "soon"]).ended_with(2);
     assert!(wrong.stderr.contains("write how long ago"), "{wrong:#?}");
+    for words in [["parrots", "-forty"], ["--sort=oldest", "--no-verify"]] {
+        let told = world.run(&["sessions", "search", words[0], words[1]]).ended_with(2);
+        let hint = format!("after `--`: `mainstay sessions search -- {}`", words[1]);
+        assert!(told.stderr.contains("is no option") && told.stderr.contains(&hint), "{told:#?}");
+    }
     let none = world.run(&["sessions", "search", "walrus"]).ended_with(0);
     assert_eq!(none.stdout, "Nothing was found.\n");
 
@@ -107,7 +117,9 @@ fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     assert_eq!(audit["tainted_since"], Value::Null);
 
     let (_, _, read) = looked_up(&json!({ "session": "", "around": 1 }), &["When is it?"], |_| {});
-    assert!(read.contains("It has 3 entries"), "{read}");
+    // A title is data like the rest.
+    assert!(read.contains(" has 3 entries; around: N shows others.\n<data "), "{read}");
+    assert!(read.contains("When is it? (in "), "{read}");
     assert!(read.contains("entry 1 (user, ") && read.contains("): When is it?"), "{read}");
     let (_, _, list) = looked_up(&json!({}), &["When is it?"], |_| {});
     assert!(list.contains("used last") && list.contains(": When is it?"), "{list}");
@@ -126,8 +138,8 @@ fn words_of_a_tainted_session_taint_the_session_that_finds_them() {
 }
 
 /// Puts sessions into a world's store.
-fn furnish(world: &World, sessions: usize, entries: usize) -> Store {
-    let place = Location::file(world.home().join("store.db"));
+fn furnish(home: &Path, sessions: usize, entries: usize) -> Store {
+    let place = Location::file(home.join("store.db"));
     let options = Options::new(Schema::new(&[JOURNAL, SEARCH, mainstay_agent::AGENT]));
     let store = Store::open(&place, options).unwrap();
     store
@@ -161,7 +173,7 @@ fn furnish(world: &World, sessions: usize, entries: usize) -> Store {
 fn slow_killed_while_it_catches_up_and_with_others_beside_it_nothing_is_lost_or_doubled() {
     let world = World::new(|_: &Asked| Reply::text("unused"));
     let (sessions, entries) = (60, 50);
-    let store = furnish(&world, sessions, entries);
+    let store = furnish(&world.home(), sessions, entries);
     let words = ["sessions", "search", "--limit", "100", "beach", "--json"];
     // Processes at the same time, killed at any moment of their work.
     for round in 0..12 {
@@ -191,4 +203,37 @@ fn slow_killed_while_it_catches_up_and_with_others_beside_it_nothing_is_lost_or_
     }
     assert_eq!(hits(&world, &["--limit", "100", "stone_50"]).len(), sessions);
     world.run(&["store", "check"]).ended_with(0);
+}
+
+#[test]
+fn slow_on_a_full_disk_what_is_indexed_is_found_and_the_rest_is_said() {
+    let answers = Mutex::new(Vec::new());
+    let search = ["sessions", "search", "--json", "--limit", "100", "beach"];
+    let prepare = |home: &Path| -> Command {
+        let store = furnish(home, 1, 5);
+        drop(store);
+        let done = program(home, home, &search).output().unwrap();
+        Told::from(done).ended_with(0);
+        drop(furnish(home, 1, 7));
+        program(home, home, &search)
+    };
+    let verify = |outcome: &Outcome<'_>| {
+        let said = String::from_utf8_lossy(&outcome.stderr);
+        if outcome.status.success() {
+            let data: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+            let (found, behind) = (data["hits"].as_array().unwrap().len(), &data["behind"]);
+            assert!([(5, &json!(7)), (12, &json!(0))].contains(&(found, behind)), "{data:#}");
+            let why = data["shortcoming"].as_str().unwrap_or_default();
+            assert_eq!(why.contains("cannot be indexed now: no space"), found == 5, "{data:#}");
+            answers.lock().unwrap().push(found);
+        } else {
+            assert!(said.starts_with("error: ") && said.contains("hint: "), "{said}");
+        }
+        let again = program(outcome.directory, outcome.directory, &search).output().unwrap();
+        let data: Value = serde_json::from_str(&Told::from(again).ended_with(0).stdout).unwrap();
+        assert_eq!(data["hits"].as_array().unwrap().len(), 12, "{data:#}");
+    };
+    let swept = Sweep::of(Mode::Enospc).forever().every(5).run(prepare, verify);
+    println!("{swept:?} {answers:?}");
+    assert!(answers.lock().unwrap().contains(&5), "nothing was found without the index: {swept:?}");
 }

@@ -1,8 +1,10 @@
 //! `mainstay sessions search`
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::builder::styling::AnsiColor;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, ValueEnum, ValueHint};
 use mainstay_agent::session_search::moment;
 use mainstay_journal::search::{self, Answer, Asked, Excerpt, Filter, Hit, Snippet, Sort, Who};
@@ -81,6 +83,24 @@ fn time(typed: &str) -> Result<i64, String> {
         .ok_or_else(|| "write how long ago (12h, 7d, 8w) or a date (2026-01-31)".to_owned())
 }
 
+/// What to say where a word that begins with a hyphen was taken for an option; nothing where something
+/// else is wrong with what was typed.
+pub(crate) fn misread(refusal: &clap::Error, typed: &[OsString]) -> Option<Error> {
+    let command = typed.windows(2).position(|two| two[0] == "sessions" && two[1] == "search")?;
+    let Some(ContextValue::String(option)) = refusal.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let words: Vec<&str> = typed[command + 2..].iter().filter_map(|word| word.to_str()).collect();
+    // Of -word the parser names no more than -w.
+    let word = words.iter().find(|word| word.starts_with(option.as_str())).copied()?;
+    (refusal.kind() == ErrorKind::UnknownArgument).then(|| {
+        Error::usage(format!("{word} is no option of this command")).hint(format!(
+            "What is looked for and begins with a hyphen comes last, after `--`: `mainstay sessions \
+             search -- {word}`"
+        ))
+    })
+}
+
 pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     let store = super::open(context)?;
     let Some(owner) = engine::find_owner(&store)? else {
@@ -141,13 +161,18 @@ fn remarks(answer: &Answer) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if answer.behind > 0 {
+        let entries = if answer.behind == 1 { "entry is" } else { "entries are" };
+        remarks.push(format!("{} {entries} not in the index yet.", answer.behind));
+    }
     remarks.extend(answer.shortcoming.clone());
     remarks
 }
 
 fn text(answer: &Answer, output: Output) -> String {
     if answer.wordless {
-        return "There is no word in that to look for.\n".to_owned();
+        return "There is no word in that to look for: letters or digits, and not only -without.\n"
+            .to_owned();
     }
     if answer.hits.is_empty() {
         return "Nothing was found.\n".to_owned();
@@ -213,7 +238,7 @@ fn data(answer: &Answer) -> Value {
         })
         .collect();
     json!({ "hits": hits, "partly": answer.partly, "capped": answer.capped,
-        "shortcoming": answer.shortcoming })
+        "behind": answer.behind, "shortcoming": answer.shortcoming })
 }
 
 /// A directory as sessions name theirs. One that is gone can be named too.

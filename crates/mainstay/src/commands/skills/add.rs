@@ -44,7 +44,7 @@ pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
     }
     locked.put(&name, &tree, before.as_deref())?;
     let did = if before.is_some() { "Replaced" } else { "Added" };
-    let text = format!("{did} {name}. New sessions are told of it; in a chat: /{name}\n");
+    let text = format!("{did} {name}. New sessions are told of it{}\n", super::in_a_chat(&name));
     let path = settings.home.join("skills").join(&name);
     let data = json!({ "name": name, "path": path, "replaced": before.is_some() });
     context.output.answer(&data, &text)?;

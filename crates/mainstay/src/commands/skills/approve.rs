@@ -46,7 +46,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let by = format!("`mainstay skills approve` ({})", ProcessIdentity::current());
     let approved = skills::approve(&store, owner, &shelf, found.id, &by)?;
     let name = &approved.name;
-    let text = format!("Approved. New sessions are told of {name}; in a chat: /{name}\n");
+    let text = format!("Approved. New sessions are told of {name}{}\n", super::in_a_chat(name));
     context.output.answer(&proposals::data(&approved), &text)?;
     Ok(Exit::Done)
 }

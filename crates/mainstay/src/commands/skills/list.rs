@@ -44,7 +44,7 @@ pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         text.push_str("There are no skills. Add one: `mainstay skills add FOLDER`\n");
     }
     for warning in &found.warnings {
-        let _ = writeln!(text, "cannot be used: {}", visible(&warning.to_string()));
+        let _ = writeln!(text, "cannot be used: {}", visible(&wording::line(&warning.to_string())));
     }
     if waiting > 0 {
         let many = wording::count(waiting as u64, "proposal");
