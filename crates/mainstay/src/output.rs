@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use clap::builder::styling::{AnsiColor, Style};
+use mainstay_store::fsatomic;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +52,28 @@ impl Output {
     /// Prints a document as it is.
     pub(crate) fn document(self, bytes: &[u8]) -> Result<(), Error> {
         print(bytes)
+    }
+
+    /// Writes a document to a file that does not exist yet, or prints it where none is named. Answers
+    /// the file.
+    pub(crate) fn document_to<'a>(
+        self,
+        to: Option<&'a Path>,
+        bytes: &[u8],
+    ) -> Result<Option<&'a Path>, Error> {
+        let Some(path) = to else {
+            self.document(bytes)?;
+            return Ok(None);
+        };
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::usage(format!("{} exists already", path.display()))
+                .hint("Name a file that does not exist yet."));
+        }
+        fsatomic::write(path, bytes, fsatomic::PRIVATE_FILE).map_err(|error| {
+            Error::failed(format!("{} cannot be written: {error}", path.display()))
+                .hint("Name a place that can be written with --to FILE.")
+        })?;
+        Ok(Some(path))
     }
 
     /// Says something that does not stop the work.

@@ -10,7 +10,6 @@ mod restore;
 mod show;
 mod trash;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -102,22 +101,4 @@ fn named(settings: &Settings, typed: &str) -> Result<(Store, OwnerId, Proposal),
     let (store, owner) = proposed(settings)?.ok_or_else(unknown)?;
     let found = store.read(|tx| skills::find_proposal(tx, owner, typed))?;
     Ok((store, owner, found))
-}
-
-/// Asks on a terminal; where nobody can answer, says how to say yes.
-fn confirmed(question: &str) -> Result<bool, Error> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(
-            Error::usage(format!("nobody can be asked: {question}")).hint("Say it with --yes.")
-        );
-    }
-    let mut output = io::stderr().lock();
-    // With standard error gone the answer decides.
-    let _ = write!(output, "{question} [y/N] ");
-    let _ = output.flush();
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(|error| {
-        Error::failed(format!("the answer cannot be read: {error}")).hint("Say it with --yes.")
-    })?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use mainstay_memory::facts;
 use mainstay_memory::notes::{self, Scope};
-use mainstay_store::{OwnerId, Store, fsatomic};
+use mainstay_store::{OwnerId, Store};
 use serde_json::json;
 
 use super::lines::NoteLine;
@@ -35,18 +35,9 @@ pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
         None => Vec::new(),
     };
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let Some(path) = &args.to else {
-        context.output.document(text.as_bytes())?;
+    let Some(path) = context.output.document_to(args.to.as_deref(), text.as_bytes())? else {
         return Ok(Exit::Done);
     };
-    if path.symlink_metadata().is_ok() {
-        return Err(Error::usage(format!("{} exists already", path.display()))
-            .hint("Name a file that does not exist yet."));
-    }
-    fsatomic::write(path, text.as_bytes(), fsatomic::PRIVATE_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display()))
-            .hint("Name a place that can be written with --to FILE.")
-    })?;
     let (count, size) = (lines.len() as u64, text.len() as u64);
     let data = json!({ "to": path, "lines": count, "bytes": size });
     let words = match count {

@@ -1,6 +1,6 @@
 //! `mainstay sessions delete`
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::Args;
 use mainstay_agent::sessions;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::engine;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exit::Exit;
-use crate::wording;
+use crate::{person, wording};
 
 /// Delete sessions with everything that belongs to them
 ///
@@ -77,26 +77,14 @@ impl Deleted {
     }
 }
 
-/// Asks on a terminal; where nobody can answer, says how to say yes.
+/// Shows what is to go, where somebody sees it, and asks.
 pub(super) fn confirmed(sessions: &[Session]) -> Result<bool, Error> {
-    let many = wording::count(sessions.len() as u64, "session");
-    if !io::stdin().is_terminal() {
-        return Err(Error {
-            kind: Kind::Usage,
-            message: format!("nobody can be asked whether {many} may be deleted"),
-            hints: vec!["Say it with --yes.".to_owned()],
-        });
+    if io::stdin().is_terminal() {
+        let mut output = io::stderr().lock();
+        for session in sessions.iter().take(20) {
+            // With standard error gone there is nobody to show it to.
+            let _ = writeln!(output, "{}  {}", session.id, session.title);
+        }
     }
-    let mut output = io::stderr().lock();
-    for session in sessions.iter().take(20) {
-        // With standard error gone the answer decides.
-        let _ = writeln!(output, "{}  {}", session.id, session.title);
-    }
-    let _ = write!(output, "Delete {many}? [y/N] ");
-    let _ = output.flush();
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(|error| {
-        Error::failed(format!("the answer cannot be read: {error}")).hint("Say it with --yes.")
-    })?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    person::confirms(&format!("Delete {}?", wording::count(sessions.len() as u64, "session")))
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use mainstay_journal::archive;
-use mainstay_store::fsatomic;
 use serde_json::json;
 
 use crate::context::Context;
@@ -31,18 +30,9 @@ pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
     let store = super::open(context)?;
     let session = engine::named(&store, &args.id)?;
     let text = store.read(|tx| archive::export(tx, session.id))?;
-    let Some(path) = &args.to else {
-        context.output.document(text.as_bytes())?;
+    let Some(path) = context.output.document_to(args.to.as_deref(), text.as_bytes())? else {
         return Ok(Exit::Done);
     };
-    if path.symlink_metadata().is_ok() {
-        return Err(Error::usage(format!("{} exists already", path.display()))
-            .hint("Name a file that does not exist yet."));
-    }
-    fsatomic::write(path, text.as_bytes(), fsatomic::PRIVATE_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display()))
-            .hint("Name a place that can be written with --to FILE.")
-    })?;
     let size = text.len() as u64;
     let data = json!({ "id": session.id, "to": path, "bytes": size });
     let text =

@@ -87,15 +87,7 @@ fn write_entry(text: &mut String, entry: &Entry) {
         }
         Body::Assistant { parts, model } => {
             head(model);
-            for part in parts {
-                match part {
-                    AssistantPart::Text(words) => text.push_str(&format!("{}\n", words.trim())),
-                    AssistantPart::Call(call) => {
-                        text.push_str(&format!("> {} {}\n", call.name, call.arguments));
-                    }
-                    AssistantPart::Reasoning(_) => {}
-                }
-            }
+            said(text, parts);
         }
         Body::Result { result, .. } => {
             head(&format!("{}{}", result.name, if result.failed { " (failed)" } else { "" }));
@@ -108,6 +100,19 @@ fn write_entry(text: &mut String, entry: &Entry) {
         }
         Body::Compaction(made) => head(&wording::compaction(made)),
         Body::Restored { number } => head(&wording::taken_back(*number)),
+    }
+}
+
+/// Adds what a model said and the calls it asked for.
+pub(super) fn said(text: &mut String, parts: &[AssistantPart]) {
+    for part in parts {
+        match part {
+            AssistantPart::Text(words) => text.push_str(&format!("{}\n", words.trim())),
+            AssistantPart::Call(call) => {
+                text.push_str(&format!("> {} {}\n", call.name, call.arguments));
+            }
+            AssistantPart::Reasoning(_) => {}
+        }
     }
 }
 

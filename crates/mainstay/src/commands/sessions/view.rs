@@ -3,10 +3,10 @@
 use mainstay_journal::entry::Entry;
 use mainstay_journal::session::Session;
 use mainstay_journal::{compaction, transcript};
-use mainstay_message::{AssistantPart, Message};
+use mainstay_message::Message;
 use serde_json::json;
 
-use super::show::contents;
+use super::show::{contents, said};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -50,15 +50,7 @@ fn write_message(text: &mut String, message: &Message) {
         }
         Message::Assistant(parts) => {
             text.push_str("\n[assistant]\n");
-            for part in parts {
-                match part {
-                    AssistantPart::Text(words) => text.push_str(&format!("{}\n", words.trim())),
-                    AssistantPart::Call(call) => {
-                        text.push_str(&format!("> {} {}\n", call.name, call.arguments));
-                    }
-                    AssistantPart::Reasoning(_) => {}
-                }
-            }
+            said(text, parts);
         }
         Message::Results(results) => {
             for result in results {

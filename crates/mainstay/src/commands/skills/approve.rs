@@ -38,7 +38,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
         skills::preview(&shelf, &found)?;
-        if !args.yes && !super::confirmed(&format!("Use {} like this?", found.name))? {
+        if !args.yes && !person::confirms(&format!("Use {} like this?", found.name))? {
             context.output.answer(&proposals::data(&found), "Nothing was changed.\n")?;
             return Ok(Exit::Done);
         }

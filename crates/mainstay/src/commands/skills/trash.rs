@@ -28,7 +28,7 @@ pub(super) fn run(args: &TrashArgs, context: &Context) -> Result<Exit, Error> {
         person::only("mainstay skills trash --empty")?;
         let many = wording::count(trash.len() as u64, "folder");
         let question = format!("Delete {many} in the trash for good?");
-        let wanted = !trash.is_empty() && (args.yes || super::confirmed(&question)?);
+        let wanted = !trash.is_empty() && (args.yes || person::confirms(&question)?);
         let deleted = if wanted { shelf.lock()?.empty_trash()? } else { 0 };
         let text = format!("Deleted {}.\n", wording::count(deleted as u64, "folder"));
         context.output.answer(&json!({ "deleted": deleted }), &text)?;
