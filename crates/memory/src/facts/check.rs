@@ -18,7 +18,7 @@ use crate::{Error, Result};
 const PAGE: usize = 1000;
 
 /// Looks at the facts of all owners; answers a sentence for each thing that is wrong. With
-/// [`Depth::Full`] vectors are computed anew too, which takes about a minute for 100,000 facts.
+/// [`Depth::Full`] vectors are computed anew too, which takes far longer.
 pub fn check(tx: &mut ReadTx<'_>, depth: Depth) -> Result<Vec<String>> {
     let owners: Vec<(OwnerId, String)> =
         tx.query("SELECT id, name FROM owners ORDER BY id", params![], |row| {

@@ -2,7 +2,7 @@
 //!
 //! The numbers of a term's facts are kept in chunks of a few hundred bytes, so that adding a fact
 //! touches one small row for each of its terms, however many facts there are, and all facts of a
-//! common word are read in a fraction of a millisecond.
+//! common word are in few rows.
 
 use std::collections::BTreeMap;
 
