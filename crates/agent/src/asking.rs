@@ -22,7 +22,11 @@ const USUAL_RESULT: i64 = 1_000;
 /// Bytes of a token, before a provider's own count is known.
 pub(crate) const USUAL_BYTES: f64 = 3.5;
 /// What a picture counts as: it is some thousand tokens, however many bytes it has.
-pub(crate) const IMAGE_BYTES: usize = 6_000;
+const IMAGE_BYTES: usize = 6_000;
+/// What stands around a call in a request, besides its name and arguments.
+const CALL_BYTES: usize = 60;
+/// What stands around a result.
+pub(crate) const RESULT_BYTES: usize = 40;
 
 /// How large the next request is, by the bytes of its parts and what providers counted before.
 #[derive(Clone, Debug)]
@@ -143,29 +147,32 @@ impl Sizes {
 
 /// What an entry adds to a request; a picture counts as some bytes.
 pub(crate) fn body_bytes(body: &Body) -> usize {
-    let content = |content: &[Content]| -> usize {
-        content
-            .iter()
-            .map(|part| match part {
-                Content::Text(text) => text.len(),
-                Content::Image(_) => IMAGE_BYTES,
-            })
-            .sum()
-    };
     match body {
-        Body::User { content: parts } => content(parts),
-        Body::Result { result, .. } => content(&result.content) + 40,
+        Body::User { content } => content.iter().map(content_bytes).sum(),
+        Body::Result { result, .. } => {
+            result.content.iter().map(content_bytes).sum::<usize>() + RESULT_BYTES
+        }
         Body::Notice { text } => text.len(),
         // After these the view is measured anew.
         Body::End { .. } | Body::Compaction(_) | Body::Restored { .. } => 0,
-        Body::Assistant { parts, .. } => parts
-            .iter()
-            .map(|part| match part {
-                AssistantPart::Text(text) => text.len(),
-                AssistantPart::Call(call) => call.name.len() + call.arguments.len() + 60,
-                AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
-            })
-            .sum(),
+        Body::Assistant { parts, .. } => parts.iter().map(part_bytes).sum(),
+    }
+}
+
+/// The bytes of words or a picture, in an entry as in a message.
+pub(crate) fn content_bytes(content: &Content) -> usize {
+    match content {
+        Content::Text(text) => text.len(),
+        Content::Image(_) => IMAGE_BYTES,
+    }
+}
+
+/// The bytes of a part of what a model said, in an entry as in a message.
+pub(crate) fn part_bytes(part: &AssistantPart) -> usize {
+    match part {
+        AssistantPart::Text(text) => text.len(),
+        AssistantPart::Call(call) => call.name.len() + call.arguments.len() + CALL_BYTES,
+        AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
     }
 }
 

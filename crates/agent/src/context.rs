@@ -8,8 +8,8 @@ use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::agent::{Agent, Parts, blocking};
-use crate::asking::{IMAGE_BYTES, USUAL_BYTES};
-use crate::{Result, prompt};
+use crate::asking::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
+use crate::{Result, offer, prompt};
 
 /// What the next request of a session is made of.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +54,7 @@ const LARGEST: usize = 5;
 impl Agent {
     /// Where the tokens of a session go.
     pub fn context(&self, id: SessionId) -> Result<Context> {
-        let Parts { store, offer, settings, .. } = &*self.parts;
+        let Parts { store, offer: offered, settings, .. } = &*self.parts;
         let (prompt, entries, counted) = blocking(|| {
             store.read(|tx| -> mainstay_journal::Result<_> {
                 let row = session::get(tx, id)?;
@@ -67,8 +67,8 @@ impl Agent {
         })?;
         let messages = transcript(&entries);
         let window = settings.chain.first().and_then(|candidate| candidate.window);
-        let specs = offer.specs(&loaded(&entries));
-        let fixed = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>();
+        let specs = offered.specs(&loaded(&entries));
+        let fixed = prompt.len() + specs.iter().map(offer::size).sum::<usize>();
         let tokens = counted.as_ref().map(|counted| counted.tokens);
         let bytes_a_token = scale(fixed, &entries, &messages, tokens).unwrap_or(USUAL_BYTES);
         Ok(made_of(&prompt, &specs, &messages, bytes_a_token, counted, window))
@@ -104,7 +104,7 @@ pub(crate) fn measured_as(
     tokens: u64,
     window: Option<u64>,
 ) -> Context {
-    let bytes = prompt.len() + specs.iter().map(spec_bytes).sum::<usize>() + bytes(messages);
+    let bytes = prompt.len() + specs.iter().map(offer::size).sum::<usize>() + bytes(messages);
     let bytes_a_token = ratio(bytes, tokens.max(1));
     made_of(prompt, specs, messages, bytes_a_token, None, window)
 }
@@ -148,7 +148,7 @@ fn made_of(
     for (name, text) in instructions {
         sizes.push((name, text.len()));
     }
-    sizes.push(("tools".to_owned(), specs.iter().map(spec_bytes).sum()));
+    sizes.push(("tools".to_owned(), specs.iter().map(offer::size).sum()));
     sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));
     let parts: Vec<Part> = sizes
         .into_iter()
@@ -183,39 +183,36 @@ impl Kinds {
             match message {
                 Message::User(content) => {
                     for part in content {
-                        match part {
-                            Content::Text(text) if text.starts_with(RECORD) => {
-                                kinds.record += text.len();
-                            }
+                        let kind = match part {
+                            Content::Text(text) if text.starts_with(RECORD) => &mut kinds.record,
                             Content::Text(text) if text.starts_with("[Mainstay: ") => {
-                                kinds.notices += text.len();
+                                &mut kinds.notices
                             }
-                            Content::Text(text) => kinds.user += text.len(),
-                            Content::Image(_) => kinds.pictures += IMAGE_BYTES,
-                        }
+                            Content::Text(_) => &mut kinds.user,
+                            Content::Image(_) => &mut kinds.pictures,
+                        };
+                        *kind += content_bytes(part);
                     }
                 }
                 Message::Assistant(parts) => {
                     for part in parts {
-                        match part {
-                            AssistantPart::Text(text) => kinds.said += text.len(),
-                            AssistantPart::Reasoning(thought) => {
-                                kinds.thought += thought.text.len();
-                            }
-                            AssistantPart::Call(call) => {
-                                kinds.calls += call.name.len() + call.arguments.len() + 60;
-                            }
-                        }
+                        let kind = match part {
+                            AssistantPart::Text(_) => &mut kinds.said,
+                            AssistantPart::Reasoning(_) => &mut kinds.thought,
+                            AssistantPart::Call(_) => &mut kinds.calls,
+                        };
+                        *kind += part_bytes(part);
                     }
                 }
                 Message::Results(results) => {
                     for result in results {
-                        kinds.results += 40;
+                        kinds.results += RESULT_BYTES;
                         for part in &result.content {
-                            match part {
-                                Content::Text(text) => kinds.results += text.len(),
-                                Content::Image(_) => kinds.pictures += IMAGE_BYTES,
-                            }
+                            let kind = match part {
+                                Content::Text(_) => &mut kinds.results,
+                                Content::Image(_) => &mut kinds.pictures,
+                            };
+                            *kind += content_bytes(part);
                         }
                     }
                 }
@@ -271,10 +268,6 @@ fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<Large> {
     found.sort_by_key(|large| std::cmp::Reverse(large.tokens));
     found.truncate(LARGEST);
     found
-}
-
-fn spec_bytes(spec: &ToolSpec) -> usize {
-    spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -1,6 +1,6 @@
 //! What the two engines do differently: how words are kept, and how they are found.
 
-use mainstay_store::{Dialect, OwnerId, ReadTx, ToValue, Value, WriteTx};
+use mainstay_store::{Dialect, OwnerId, ReadTx, ToValue, Value, WriteTx, params};
 
 use super::query::Term;
 use super::{Filter, Who, postgres, sqlite};
@@ -19,10 +19,26 @@ pub(super) trait Engine: Sync {
     /// Makes sure that nobody else makes the tables until the end of the transaction; answers whether
     /// that went well.
     fn take_turn(&self, tx: &mut WriteTx<'_>) -> Result<bool>;
+    /// The tables, by name, each with the statement that makes it.
+    fn tables(&self) -> &'static [(&'static str, &'static str)];
     /// Removes the tables that are there.
-    fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()>;
+    fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        for (name, _) in self.tables() {
+            tx.execute(&format!("DROP TABLE IF EXISTS {name}"), params![])?;
+        }
+        Ok(())
+    }
     /// Makes the tables.
-    fn create(&self, tx: &mut WriteTx<'_>) -> Result<()>;
+    fn create(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        for (_, sql) in self.tables() {
+            tx.execute(sql, params![])?;
+        }
+        self.make_indexes(tx)
+    }
+    /// Makes what stands beside the tables.
+    fn make_indexes(&self, _: &mut WriteTx<'_>) -> Result<()> {
+        Ok(())
+    }
     /// Adds an entry's words.
     fn insert(&self, tx: &mut WriteTx<'_>, document: &Document<'_>) -> Result<()>;
     /// Removes the entries of a session.

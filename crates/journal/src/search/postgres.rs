@@ -65,17 +65,11 @@ impl Engine for Postgres {
         )?)
     }
 
-    fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
-        for (name, _) in TABLES {
-            tx.execute(&format!("DROP TABLE IF EXISTS {name}"), params![])?;
-        }
-        Ok(())
+    fn tables(&self) -> &'static [(&'static str, &'static str)] {
+        TABLES
     }
 
-    fn create(&self, tx: &mut WriteTx<'_>) -> Result<()> {
-        for (_, sql) in TABLES {
-            tx.execute(sql, params![])?;
-        }
+    fn make_indexes(&self, tx: &mut WriteTx<'_>) -> Result<()> {
         tx.execute(
             &format!("CREATE INDEX {WORDS_INDEX} ON cache_search_documents USING gin (words)"),
             params![],

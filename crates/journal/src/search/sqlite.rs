@@ -65,18 +65,8 @@ impl Engine for Sqlite {
         Ok(true)
     }
 
-    fn discard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
-        for (name, _) in TABLES {
-            tx.execute(&format!("DROP TABLE IF EXISTS {name}"), params![])?;
-        }
-        Ok(())
-    }
-
-    fn create(&self, tx: &mut WriteTx<'_>) -> Result<()> {
-        for (_, sql) in TABLES {
-            tx.execute(sql, params![])?;
-        }
-        Ok(())
+    fn tables(&self) -> &'static [(&'static str, &'static str)] {
+        TABLES
     }
 
     fn insert(&self, tx: &mut WriteTx<'_>, document: &Document<'_>) -> Result<()> {
