@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mainstay_agent::{AGENT, Agent, Compacted, Opened, Settings};
 use mainstay_journal::{JOURNAL, session};
-use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_store::{Location, Options, Schema, Store};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
@@ -32,20 +32,9 @@ fn main() {
         spool: "/nonexistent".into(),
         grace: Duration::ZERO,
     });
-    let provider = Provider {
-        name: "local".to_owned(),
-        api: Api::OpenAiChat,
-        base_url: url.parse().expect("an address"),
-        key: Arc::new(NoKey),
-        headers: Vec::new(),
-    };
-    let candidate = Candidate {
-        provider: Arc::new(provider),
-        model: "qwen".to_owned(),
-        prices: None,
-        window: None,
-        max_output: None,
-    };
+    let provider =
+        Provider::without_key("local", Api::OpenAiChat, url.parse().expect("an address"));
+    let candidate = Candidate::new(provider, "qwen");
     let lease = Duration::from_millis(lease.parse().expect("a number"));
     let settings = Settings { chain: vec![Arc::new(candidate)], lease, ..Settings::default() };
     let agent = Agent::new(store, owner, keeper, settings);

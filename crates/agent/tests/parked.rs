@@ -12,7 +12,7 @@ use std::time::Duration;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{AGENT, Agent, Ending, Input, Settings};
 use mainstay_journal::JOURNAL;
-use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_memory::MEMORY;
 use mainstay_message::Content;
 use mainstay_store::{Location, Options, Schema, Store};
@@ -34,20 +34,12 @@ fn agent(directory: &std::path::Path, model: &ModelServer) -> Agent {
         spool: directory.join("keepers"),
         grace: Duration::ZERO,
     });
-    let provider = Provider {
-        name: "local".to_owned(),
-        api: Api::OpenAiChat,
-        base_url: model.base_url(Shape::Chat).parse().unwrap(),
-        key: Arc::new(NoKey),
-        headers: Vec::new(),
-    };
-    let candidate = Candidate {
-        provider: Arc::new(provider),
-        model: "qwen".to_owned(),
-        prices: None,
-        window: None,
-        max_output: None,
-    };
+    let provider = Provider::without_key(
+        "local",
+        Api::OpenAiChat,
+        model.base_url(Shape::Chat).parse().unwrap(),
+    );
+    let candidate = Candidate::new(provider, "qwen");
     let policy = Policy { write: Decision::Ask, ..Policy::default() };
     let settings = Settings { chain: vec![Arc::new(candidate)], policy, ..Settings::default() };
     Agent::new(store, owner, keeper, settings)

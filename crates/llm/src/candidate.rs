@@ -21,6 +21,12 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// A model of which no more is known than its name.
+    pub fn new(provider: Provider, model: &str) -> Self {
+        let (provider, model) = (Arc::new(provider), model.to_owned());
+        Self { provider, model, prices: None, window: None, max_output: None }
+    }
+
     /// What health and quirks are kept under: the credential and the model.
     pub(crate) fn identity(&self) -> String {
         let Provider { name, base_url, key, .. } = &*self.provider;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::Key;
+use crate::{Key, NoKey};
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,6 +88,11 @@ impl fmt::Debug for Provider {
 }
 
 impl Provider {
+    /// One that wants neither a key nor headers of its own.
+    pub fn without_key(name: &str, api: Api, base_url: Url) -> Self {
+        Self { name: name.to_owned(), api, base_url, key: Arc::new(NoKey), headers: Vec::new() }
+    }
+
     /// The address that requests go to.
     ///
     /// A base without any path means the usual one, so that `http://host:8080` works too.
@@ -228,11 +233,10 @@ pub fn known(name: &str) -> Option<Known> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoKey;
 
     fn provider(name: &str, api: Api, base: &str) -> Provider {
         let base_url = Url::parse(base).unwrap();
-        Provider { name: name.to_owned(), api, base_url, key: Arc::new(NoKey), headers: vec![] }
+        Provider::without_key(name, api, base_url)
     }
 
     #[test]

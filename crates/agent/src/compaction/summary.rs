@@ -126,26 +126,18 @@ mod tests {
     use std::sync::Arc;
 
     use mainstay_journal::TurnId;
-    use mainstay_llm::{Api, Candidate, NoKey, Provider};
+    use mainstay_llm::{Api, Candidate, Provider};
     use mainstay_message::{Call, Reasoning};
 
     use super::*;
 
     fn answer(parts: Vec<AssistantPart>, stop: Stop) -> Answer {
-        let provider = Provider {
-            name: "local".to_owned(),
-            api: Api::OpenAiChat,
-            base_url: "http://127.0.0.1:1/v1".parse().unwrap(),
-            key: Arc::new(NoKey),
-            headers: Vec::new(),
-        };
-        let candidate = Candidate {
-            provider: Arc::new(provider),
-            model: "m".to_owned(),
-            prices: None,
-            window: None,
-            max_output: None,
-        };
+        let provider = Provider::without_key(
+            "local",
+            Api::OpenAiChat,
+            "http://127.0.0.1:1/v1".parse().unwrap(),
+        );
+        let candidate = Candidate::new(provider, "m");
         let (usage, cost, attempts) = (None, None, Vec::new());
         Answer { parts, stop, usage, cost, candidate: Arc::new(candidate), attempts }
     }

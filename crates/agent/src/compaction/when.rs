@@ -325,21 +325,17 @@ impl Watch {
 mod tests {
     use std::sync::Arc;
 
-    use mainstay_llm::{Api, Candidate, NoKey, Provider};
+    use mainstay_llm::{Api, Candidate, Provider};
 
     use super::*;
 
     fn settings(window: Option<u64>, max_output: Option<u32>) -> Settings {
-        let provider = Provider {
-            name: "local".to_owned(),
-            api: Api::OpenAiChat,
-            base_url: "http://127.0.0.1:1/v1".parse().unwrap(),
-            key: Arc::new(NoKey),
-            headers: Vec::new(),
-        };
-        let model = "m".to_owned();
-        let candidate =
-            Candidate { provider: Arc::new(provider), model, prices: None, window, max_output };
+        let provider = Provider::without_key(
+            "local",
+            Api::OpenAiChat,
+            "http://127.0.0.1:1/v1".parse().unwrap(),
+        );
+        let candidate = Candidate { window, max_output, ..Candidate::new(provider, "m") };
         Settings { chain: vec![Arc::new(candidate)], ..Settings::default() }
     }
 

@@ -9,7 +9,7 @@ use mainstay_agent::approval::{self, Approval, Effort, Given, Outcome, Which};
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{AGENT, Agent, Ended, Ending, Event, Input, Opened, Settings, Verdict, Work};
 use mainstay_journal::{JOURNAL, SessionId};
-use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_memory::MEMORY;
 use mainstay_message::Content;
 use mainstay_store::{Clock, Location, Options, OwnerId, Schema, Store, SystemClock};
@@ -112,20 +112,12 @@ impl Place {
             spool: self.directory.path().join("keepers"),
             grace: Duration::ZERO,
         });
-        let provider = Provider {
-            name: "local".to_owned(),
-            api: Api::OpenAiChat,
-            base_url: self.model.base_url(Shape::Chat).parse().unwrap(),
-            key: Arc::new(NoKey),
-            headers: Vec::new(),
-        };
-        let candidate = Candidate {
-            provider: Arc::new(provider),
-            model: "qwen".to_owned(),
-            prices: None,
-            window: None,
-            max_output: None,
-        };
+        let provider = Provider::without_key(
+            "local",
+            Api::OpenAiChat,
+            self.model.base_url(Shape::Chat).parse().unwrap(),
+        );
+        let candidate = Candidate::new(provider, "qwen");
         let settings = Settings {
             chain: vec![Arc::new(candidate)],
             policy: self.policy,

@@ -9,7 +9,7 @@ use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, Tried};
 use mainstay_journal::{JOURNAL, SessionId};
-use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_message::Content;
 use mainstay_store::{Location, Options, OwnerId, Schema, Store};
 use mainstay_testkit::model::{Asked, ModelServer, Reply, Script, Shape};
@@ -106,20 +106,12 @@ impl Place {
 }
 
 pub(crate) fn candidate(model: &ModelServer, name: &str, window: Option<u64>) -> Arc<Candidate> {
-    let provider = Provider {
-        name: "local".to_owned(),
-        api: Api::OpenAiChat,
-        base_url: model.base_url(Shape::Chat).parse().unwrap(),
-        key: Arc::new(NoKey),
-        headers: Vec::new(),
-    };
-    Arc::new(Candidate {
-        provider: Arc::new(provider),
-        model: name.to_owned(),
-        prices: None,
-        window,
-        max_output: Some(1_000),
-    })
+    let provider = Provider::without_key(
+        "local",
+        Api::OpenAiChat,
+        model.base_url(Shape::Chat).parse().unwrap(),
+    );
+    Arc::new(Candidate { window, max_output: Some(1_000), ..Candidate::new(provider, name) })
 }
 
 /// Whether a request asks for a summary.

@@ -12,7 +12,7 @@ use mainstay_agent::{
     AGENT, Agent, Ended, Ending, Error, Event, Input, Opened, Settings, Verdict, Work,
 };
 use mainstay_journal::{JOURNAL, SessionId};
-use mainstay_llm::{Api, Candidate, NoKey, Provider};
+use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_memory::MEMORY;
 use mainstay_memory::facts::{self, Fact, FactId, List, NewFact};
 use mainstay_memory::notes::{self, Change, Scope};
@@ -90,20 +90,12 @@ impl Place {
             spool: self.directory.path().join("keepers"),
             grace: Duration::ZERO,
         });
-        let provider = Provider {
-            name: "local".to_owned(),
-            api: Api::OpenAiChat,
-            base_url: self.model.base_url(Shape::Chat).parse().unwrap(),
-            key: Arc::new(NoKey),
-            headers: Vec::new(),
-        };
-        let candidate = Candidate {
-            provider: Arc::new(provider),
-            model: "qwen".to_owned(),
-            prices: None,
-            window: None,
-            max_output: None,
-        };
+        let provider = Provider::without_key(
+            "local",
+            Api::OpenAiChat,
+            self.model.base_url(Shape::Chat).parse().unwrap(),
+        );
+        let candidate = Candidate::new(provider, "qwen");
         let mut settings = Settings {
             chain: vec![Arc::new(candidate)],
             policy,

@@ -71,23 +71,15 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Api, NoKey, Provider};
+    use crate::{Api, Provider};
 
     fn candidate(model: &str) -> Arc<Candidate> {
-        let provider = Provider {
-            name: "p".to_owned(),
-            api: Api::OpenAiChat,
-            base_url: url::Url::parse("http://localhost/v1").unwrap(),
-            key: Arc::new(NoKey),
-            headers: vec![],
-        };
-        Arc::new(Candidate {
-            provider: Arc::new(provider),
-            model: model.to_owned(),
-            prices: None,
-            window: None,
-            max_output: None,
-        })
+        let provider = Provider::without_key(
+            "p",
+            Api::OpenAiChat,
+            url::Url::parse("http://localhost/v1").unwrap(),
+        );
+        Arc::new(Candidate::new(provider, model))
     }
 
     fn names(placed: &[Placed]) -> String {

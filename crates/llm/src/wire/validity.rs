@@ -2,8 +2,6 @@
 
 mod compacted;
 
-use std::sync::Arc;
-
 use mainstay_message::{
     AssistantPart, Call, CallResult, Content, Image, Message, Reasoning, ToolSpec,
 };
@@ -12,23 +10,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Quirks, encode};
-use crate::{Api, Candidate, Effort, Memo, NoKey, Provider, Request};
+use crate::{Api, Candidate, Effort, Memo, Provider, Request};
 
 fn candidate(name: &str, api: Api, base_url: &str, model: &str) -> Candidate {
-    let provider = Provider {
-        name: name.to_owned(),
-        api,
-        base_url: url::Url::parse(base_url).unwrap(),
-        key: Arc::new(NoKey),
-        headers: vec![],
-    };
-    Candidate {
-        provider: Arc::new(provider),
-        model: model.to_owned(),
-        prices: None,
-        window: Some(32_768),
-        max_output: None,
-    }
+    let provider = Provider::without_key(name, api, url::Url::parse(base_url).unwrap());
+    Candidate { window: Some(32_768), ..Candidate::new(provider, model) }
 }
 
 fn shape(api: Api) -> Shape {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_llm::{Api, Client, FixedKey, Listed, NoKey, Provider, Secret};
+use mainstay_llm::{Api, Client, FixedKey, Listed, Provider, Secret};
 use mainstay_testkit::model::{Catalogue, ModelServer, Offered, Reply};
 
 fn provider(server: &ModelServer, api: Api, path: &str) -> Provider {
     let base_url = url::Url::parse(&format!("{}{path}", server.url())).unwrap();
-    Provider { name: "x".to_owned(), api, base_url, key: Arc::new(NoKey), headers: vec![] }
+    Provider::without_key("x", api, base_url)
 }
 
 async fn listed(catalogue: Catalogue, api: Api, path: &str) -> Vec<Listed> {
