@@ -165,7 +165,6 @@ fn read(
 
 /// How many entries a session has.
 pub fn count(tx: &mut ReadTx<'_>, session: SessionId) -> Result<i64> {
-    // Not MAX(seq): SQLite would prepare that anew every time.
     let sql = "SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
     Ok(tx.query_opt(sql, params![session], |row| row.get(0))?.unwrap_or(0))
 }

@@ -93,6 +93,8 @@ impl Link {
         let keep_log = has_log && role == Role::Examiner;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log)?;
         connection.set_prepared_statement_cache_capacity(256);
+        // Plans do not depend on values, so a statement is planned once and not at each use.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.execute_batch(&format!(
             "PRAGMA synchronous=FULL;
              PRAGMA wal_autocheckpoint=0;
@@ -188,4 +190,40 @@ pub(super) fn read_on(
 
 fn integer(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus::RePrepare;
+
+    use super::{Link, Role};
+    use crate::{Component, Location, Migration, Options, Schema, Store};
+
+    const ENTRIES: Component = Component {
+        name: "entries",
+        migrations: &[Migration::Both(
+            "CREATE TABLE entries (
+                session TEXT NOT NULL,
+                seq INTEGER NOT NULL,
+                body TEXT NOT NULL,
+                PRIMARY KEY (session, seq)
+            ) STRICT;",
+        )],
+    };
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_is_bound_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let options = Options::new(Schema::new(&[ENTRIES]));
+        drop(Store::open(&Location::file(path.clone()), options).unwrap());
+        let link = Link::open(&path, Role::Writer).unwrap();
+        let sql = "SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
+        for session in ["a", "b", "c"] {
+            let mut statement = link.connection.prepare_cached(sql).unwrap();
+            statement.raw_bind_parameter(1, session).unwrap();
+            assert!(statement.raw_query().next().unwrap().is_none());
+            assert_eq!(statement.get_status(RePrepare), 0, "{session}");
+        }
+    }
 }
