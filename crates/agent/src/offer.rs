@@ -87,7 +87,7 @@ impl Offer {
 
 /// How many bytes of a request a tool takes.
 pub(crate) fn size(spec: &ToolSpec) -> usize {
-    spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+    spec.name.len() + spec.description.len() + spec.parameters.as_str().len()
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
             ToolSpec {
                 name: format!("foreign_{}", self.0),
                 description: format!("Does {}. {}", self.0, "It is long to tell. ".repeat(20)),
-                parameters: serde_json::json!({ "type": "object" }),
+                parameters: serde_json::json!({ "type": "object" }).into(),
             }
         }
 

@@ -68,7 +68,8 @@ pub async fn trial(
             "type": "object",
             "properties": { "word": { "type": "string" } },
             "required": ["word"],
-        }),
+        })
+        .into(),
     }];
     let question = "Call the tool `report` with the word \"ready\". Say nothing else.";
     let messages = [Message::User(vec![Content::Text(question.to_owned())])];

@@ -1,7 +1,7 @@
 //! What was written of a conversation before, so that a round costs what is new in it.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mainstay_message::{AssistantPart, Content, Message};
 
@@ -20,6 +20,8 @@ struct Kept {
     /// The last of them, which tells a conversation that is another one after all.
     last: Option<Message>,
     bytes: Vec<u8>,
+    /// How long the whole request was that it went into last.
+    size: usize,
 }
 
 impl Memo {
@@ -33,13 +35,13 @@ impl Memo {
         out: &mut Vec<u8>,
         mut write: impl FnMut(&[Message], Whole, &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
         let settled = settled(messages);
         let same = kept.model == model
             && kept.count <= settled
             && kept.count.checked_sub(1).and_then(|last| messages.get(last)) == kept.last.as_ref();
         if !same {
-            *kept = Kept { model: model.to_owned(), ..Kept::default() };
+            *kept = Kept { model: model.to_owned(), size: kept.size, ..Kept::default() };
         }
         if kept.count < settled {
             let from = kept.count;
@@ -51,6 +53,19 @@ impl Memo {
         out.extend_from_slice(&kept.bytes);
         let part = if kept.count == 0 { Whole::All } else { Whole::End };
         write(&messages[kept.count..], part, out)
+    }
+
+    /// How long the last request was; the next one will be about as long.
+    pub(crate) fn last_size(&self) -> usize {
+        self.kept().size
+    }
+
+    pub(crate) fn was_sized(&self, size: usize) {
+        self.kept().size = size;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

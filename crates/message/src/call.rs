@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Content;
+use crate::{Content, Schema};
 
 /// A tool as it is offered to a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSpec {
     /// Its name: letters, digits, `_` and `-`.
     pub name: String,
     /// What it does, in a sentence or two.
     pub description: String,
     /// The JSON schema of its arguments, an object.
-    pub parameters: Value,
+    pub parameters: Schema,
 }
 
 /// A call that a model asked for.

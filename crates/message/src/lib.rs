@@ -7,9 +7,11 @@
 mod call;
 mod content;
 pub mod redactor;
+mod schema;
 mod usage;
 
 pub use call::{Call, CallResult, ToolSpec};
 pub use content::{AssistantPart, Content, Image, Message, Reasoning};
 pub use redactor::Redactor;
+pub use schema::Schema;
 pub use usage::Usage;

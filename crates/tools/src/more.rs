@@ -118,7 +118,7 @@ mod tests {
         ToolSpec {
             name: name.to_owned(),
             description: description.to_owned(),
-            parameters: json!({ "type": "object" }),
+            parameters: json!({ "type": "object" }).into(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Schemas of arguments, from Rust types, as lean as models need them.
 
+use mainstay_message::Schema;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -8,11 +9,11 @@ use serde_json::Value;
 use crate::Outcome;
 
 /// The JSON schema of a tool's arguments. Doc comments of the fields are what the model reads.
-pub fn parameters<T: JsonSchema>() -> Value {
+pub fn parameters<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     strip(&mut schema);
-    schema
+    Schema::from(schema)
 }
 
 /// Reads a call's arguments; a failure tells the model what is wrong with them.
@@ -75,7 +76,8 @@ mod tests {
             },
             "required": ["what"],
         });
-        assert_eq!(parameters::<Example>(), expected);
+        let schema = parameters::<Example>();
+        assert_eq!(serde_json::from_str::<Value>(schema.as_str()).unwrap(), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use mainstay_memory::facts::{self, Fact, Within};
 use mainstay_memory::notes::Change;
+use mainstay_message::Schema;
 use mainstay_store::{OwnerId, ReadTx};
 use mainstay_tools::Outcome;
 use schemars::JsonSchema;
@@ -88,7 +89,7 @@ pub(super) enum Asked {
 }
 
 /// The schema of the arguments.
-pub(super) fn schema() -> Value {
+pub(super) fn schema() -> Schema {
     mainstay_tools::parameters::<Arguments>()
 }
 

@@ -175,7 +175,7 @@ struct FetchWords;
 
 impl Tool for FetchWords {
     fn spec(&self) -> ToolSpec {
-        let parameters = serde_json::json!({ "type": "object" });
+        let parameters = serde_json::json!({ "type": "object" }).into();
         let description = "Brings words.".to_owned();
         ToolSpec { name: "fetch_words".to_owned(), description, parameters }
     }

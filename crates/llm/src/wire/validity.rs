@@ -32,7 +32,8 @@ fn body(candidate: &Candidate, request: &Request<'_>) -> Value {
 }
 
 fn tools() -> Vec<ToolSpec> {
-    let parameters = json!({"type": "object", "properties": {"command": {"type": "string"}}});
+    let parameters =
+        json!({"type": "object", "properties": {"command": {"type": "string"}}}).into();
     let name = "shell".to_owned();
     vec![ToolSpec { name, description: "Runs a command.".to_owned(), parameters }]
 }

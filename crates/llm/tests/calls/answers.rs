@@ -51,7 +51,7 @@ async fn rounds_of_parallel_calls_and_reasoning_are_valid_when_sent_back() {
     let tools = ["read", "write"].map(|name| ToolSpec {
         name: name.to_owned(),
         description: "Does it.".to_owned(),
-        parameters: json!({"type": "object", "properties": {}}),
+        parameters: json!({"type": "object", "properties": {}}).into(),
     });
     for shape in Shape::ALL {
         for ids in [true, false] {

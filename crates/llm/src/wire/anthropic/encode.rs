@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use mainstay_message::{Image, ToolSpec};
+use mainstay_message::{Image, Schema, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::wire::Quirks;
@@ -50,7 +49,7 @@ struct OutputConfig {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: &'a Schema,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Mark>,
 }

@@ -115,6 +115,9 @@ impl<'a> Tool<'a> {
     }
 }
 
+/// How much longer than the one before a request usually is at most.
+const MORE: usize = 8 << 10;
+
 /// Writes the body of a request.
 pub(crate) fn encode(
     candidate: &Candidate,
@@ -147,13 +150,14 @@ pub(crate) fn encode(
             .cache_key
             .filter(|_| dialect == Dialect::OpenAi && first(quirks.cache_key)),
     };
-    let mut body = br#"{"messages":["#.to_vec();
+    let none = Memo::default();
+    let memo = request.memo.unwrap_or(&none);
+    let mut body = Vec::with_capacity(memo.last_size() + MORE);
+    body.extend_from_slice(br#"{"messages":["#);
     if !request.system.trim().is_empty() {
         serde_json::to_writer(&mut body, &Message::System { content: request.system })?;
         body.push(b',');
     }
-    let none = Memo::default();
-    let memo = request.memo.unwrap_or(&none);
     memo.write(&candidate.to_string(), request.messages, &mut body, |piece, part, out| {
         for (index, message) in messages(candidate, piece, part, dialect).iter().enumerate() {
             if index > 0 || !part.begins() {
@@ -163,11 +167,12 @@ pub(crate) fn encode(
         }
         Ok(())
     })?;
-    body.extend_from_slice(b"],");
-    // The rest is an object too, and never an empty one.
+    body.push(b']');
+    // The rest is an object too, and never an empty one: it goes on where the messages end.
     let start = body.len();
     serde_json::to_writer(&mut body, &rest)?;
-    body.remove(start);
+    body[start] = b',';
+    memo.was_sized(body.len());
     Ok(body)
 }
 

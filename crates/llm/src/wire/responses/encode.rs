@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use mainstay_message::ToolSpec;
+use mainstay_message::{Schema, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::provider::Dialect;
 use crate::wire::conversation::{Outcome, Part, Piece, Step, steps};
@@ -51,7 +50,7 @@ struct Tool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a Schema,
     strict: bool,
 }
 
