@@ -159,6 +159,13 @@ impl Drive<'_> {
         let starting: Vec<_> = starting.map(|(pending, _)| pending).collect();
         let saved = self.work.snapshots.pending();
         if !starting.is_empty() || saved.is_some() {
+            let session = self.work.id.to_string();
+            for pending in &starting {
+                if let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) {
+                    let call = pending.invocation(&session, arguments, &self.work.workplace);
+                    tool.prepare(call, pending.plan.as_ref());
+                }
+            }
             // Those of the message that is about to be written down are written with it.
             let of_before: Vec<(CallId, Start)> = starting
                 .iter()

@@ -18,6 +18,7 @@ mod descendants;
 mod ending;
 mod error;
 mod guard;
+mod held;
 mod input;
 mod job;
 mod jobs;
@@ -44,6 +45,7 @@ pub use kept::is_kept;
 pub use launch::Launch;
 pub(crate) use spawn::{Entrance, Ready};
 pub use spool::{Collected, collect};
+pub(crate) use syscalls::leave_child_signals_to_others;
 
 /// The variable that names the keeper in the environment of every job, so that leftovers of a
 /// keeper that was killed together with its guard can be found.

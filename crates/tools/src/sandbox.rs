@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use chamber::Chambers;
+pub(crate) use chamber::{Chambers, Spawning};
 pub use rooms::Confinement;
 pub(crate) use rooms::Room;
 pub use support::{NetworkWay, Support};

@@ -66,6 +66,12 @@ impl Tool for Shell {
         Box::pin(async move { plan(call).await })
     }
 
+    fn prepare(&self, call: Invocation<'_>, plan: Option<&Value>) {
+        if let (Some(keeper), Ok((_, job))) = (plan.and_then(planned), asked(call)) {
+            call.workplace.keeper.prepare(keeper, job);
+        }
+    }
+
     fn settle<'a>(
         &'a self,
         call: Invocation<'a>,
@@ -94,7 +100,8 @@ impl Tool for Shell {
     }
 }
 
-async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outcome> {
+/// The command that a call asks for, and its job.
+fn asked(call: Invocation<'_>) -> Result<(String, Job), Outcome> {
     let Arguments { command, timeout } = schema::arguments(call.arguments)?;
     let limit = match timeout {
         None => DEFAULT_LIMIT,
@@ -105,9 +112,14 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
             return Err(Outcome::failed("The timeout must be above 0 seconds. Nothing was done."));
         }
     };
+    let limits = Limits { wall: Some(limit), idle: Some(IDLE), output: None };
+    let job = Job { limits, ..job(call, &command) };
+    Ok((command, job))
+}
+
+async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outcome> {
+    let (command, job) = asked(call)?;
     let keeper = keeper_of(call, plan).await?;
-    let mut job = job(call, &command);
-    job.limits = Limits { wall: Some(limit), idle: Some(IDLE), output: None };
     let error = match call.workplace.keeper.run(&keeper, &job).await {
         Ok(ended) => return Ok(outcome(call, &keeper, &command, &ended)),
         Err(error @ (KeeperError::Lost | KeeperError::Silent)) => error,

@@ -34,6 +34,10 @@ pub trait Tool: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// Gets a call ready that will be run in a moment, when its intent is durable. It has no effect
+    /// outside, and may be all there is of the call.
+    fn prepare(&self, _call: Invocation<'_>, _plan: Option<&Value>) {}
+
     /// Says how a call that was started, and whose outcome nobody saw, ended.
     fn settle<'a>(
         &'a self,

@@ -248,6 +248,15 @@ impl Keeper {
         collect(&self.shared.launch.spool, name, key)
     }
 
+    /// Gets a job ready that [`run`](Self::run) will begin in a moment, so that it begins sooner.
+    /// Nothing of it happens before, and nothing comes of it where it is not run.
+    pub fn prepare(&self, keeper: &str, job: Job) {
+        if let Some(link) = self.shared.link(keeper) {
+            self.shared.tell_secrets(&link);
+            link.prepare(job);
+        }
+    }
+
     /// Runs a job in the foreground and waits for its end. Dropped before that, it kills the job.
     ///
     /// `keeper` is the [`name`](Self::name) that was written down for the call; a keeper with
@@ -256,7 +265,15 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let says = link.ask(Asks::Run { job: Box::new(job.clone()), around: Around::Told }).await;
+        let mut says = Ok(Says::UnknownKey);
+        if link.was_prepared(&job.key) {
+            says = link.ask(Asks::Begin { key: job.key.clone() }).await;
+        }
+        // It was not ready, or not any more.
+        if matches!(says, Ok(Says::UnknownKey)) {
+            let job = Box::new(job.clone());
+            says = link.ask(Asks::Run { job, around: Around::Told }).await;
+        }
         if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
             self.shared.links().routes.insert(job.key.clone(), link.clone());
         }

@@ -16,9 +16,10 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
+use super::held::{Held, Waiting};
 use super::job::{Job, Streams};
 use super::kill::{Claims, Killing};
-use super::live::{Direction, Live, PARTING_LOOK, PIECE, how};
+use super::live::{self, Direction, Live, PARTING_LOOK, PIECE, how, reason};
 use super::output::{self, CAP, Output};
 use super::protocol::{Says, Standing};
 use super::spool::{Line, Place, Spool};
@@ -50,6 +51,8 @@ pub(super) struct Jobs {
     nothing: OwnedFd,
     live: BTreeMap<String, Live>,
     past: HashMap<String, Past>,
+    /// A job that waits for the word to begin.
+    held: Option<Held>,
     /// Connections for jobs that are about to start.
     lent: HashMap<String, OwnedFd>,
     claims: Claims,
@@ -96,6 +99,7 @@ impl Jobs {
             nothing: File::open("/dev/null")?.into(),
             live: BTreeMap::new(),
             past: HashMap::new(),
+            held: None,
             lent: HashMap::new(),
             claims: Claims::default(),
             said: Vec::new(),
@@ -130,9 +134,45 @@ impl Jobs {
         std::mem::take(&mut self.said)
     }
 
+    /// Gets a job ready that will be begun in a moment. Whoever does not begin it, or where it
+    /// cannot be, is none the worse.
+    pub(super) fn prepare(&mut self, job: Job, connection: u64, now: Duration) {
+        self.held = None;
+        if self.is_known(&job.key) || !Held::suits(&job) {
+            return;
+        }
+        let brand = self.brands.as_mut().and_then(Brands::next);
+        let (nothing, chambers) = (&self.nothing, &mut self.chambers);
+        self.held = Held::new(&self.name, job, nothing, chambers, (brand, connection), now);
+    }
+
+    /// Begins a job that was got ready, and answers its session. Nothing where none is ready with this
+    /// key: then nothing was started.
+    pub(super) fn begin(&mut self, key: &str, now: Duration) -> Option<Result<String, String>> {
+        let Held { job, brand, process, .. } = self.held.take_if(|held| held.job.key == key)?;
+        let begun = self.launch(&job, Some((brand, process)), now);
+        Some(begun.map(|()| job.session))
+    }
+
+    fn is_known(&self, key: &str) -> bool {
+        self.live.contains_key(key) || self.past.contains_key(key)
+    }
+
     /// Starts a job unless its key is known. An error says why it was not started.
     pub(super) fn start(&mut self, job: &Job, now: Duration) -> Result<(), String> {
-        if self.live.contains_key(&job.key) || self.past.contains_key(&job.key) {
+        // Nothing can be started in the sandbox of one that is held.
+        self.held = None;
+        self.launch(job, None, now)
+    }
+
+    /// Starts a job, or begins it where its process is there.
+    fn launch(
+        &mut self,
+        job: &Job,
+        held: Option<(Option<u64>, Waiting)>,
+        now: Duration,
+    ) -> Result<(), String> {
+        if self.is_known(&job.key) {
             return Ok(());
         }
         let lent = self.lent.remove(&job.key);
@@ -148,19 +188,18 @@ impl Jobs {
         let outputs = (Output::new(path, cap), Output::in_memory());
         let outputs =
             (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
-        let brand = self.brands.as_mut().and_then(Brands::next);
-        let live = match Live::start(
-            &self.name,
-            job,
-            (&self.nothing, lent),
-            &mut self.chambers,
-            outputs,
-            brand,
-            now,
-        ) {
-            Ok(live) => live,
-            Err(reason) => {
-                self.bury(job, 0, Ended::failed(reason), Vec::new());
+        let (brand, started) = match held {
+            Some((brand, process)) => (brand, process.begin()),
+            None => {
+                let brand = self.brands.as_mut().and_then(Brands::next);
+                let (nothing, chambers) = (&self.nothing, &mut self.chambers);
+                (brand, live::start(&self.name, job, nothing, lent.as_ref(), chambers))
+            }
+        };
+        let live = match started {
+            Ok(started) => Live::new(job, started, outputs, brand, now),
+            Err(error) => {
+                self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new());
                 return Ok(());
             }
         };
@@ -289,6 +328,7 @@ impl Jobs {
 
     /// Kills a job with all it started; the waiter is told when nothing is left.
     pub(super) fn stop(&mut self, key: &str, waiter: Waiter, why: Why, now: Duration) {
+        self.held.take_if(|held| held.job.key == key);
         match self.live.get_mut(key) {
             Some(live) => {
                 live.stoppers.push(waiter);
@@ -304,13 +344,20 @@ impl Jobs {
 
     /// Kills all jobs of a session.
     pub(super) fn stop_session(&mut self, session: &str, why: Why, now: Duration) {
+        self.held.take_if(|held| held.job.session == session);
         for live in self.live.values_mut().filter(|live| live.job.session == session) {
             live.killing.get_or_insert_with(|| Killing::new(why, now));
         }
     }
 
+    /// Lets go of what a connection had got ready.
+    pub(super) fn let_go(&mut self, connection: u64) {
+        self.held.take_if(|held| held.connection == connection);
+    }
+
     /// Forgets a connection that is gone.
     pub(super) fn forget(&mut self, connection: u64) {
+        self.let_go(connection);
         for live in self.live.values_mut() {
             live.waiters.retain(|(of, _)| *of != connection);
             live.stoppers.retain(|(of, _)| *of != connection);
@@ -348,6 +395,7 @@ impl Jobs {
 
     /// Does what is due: reads outputs, enforces limits, notices ends.
     pub(super) fn advance(&mut self, now: Duration) {
+        self.held.take_if(|held| now >= held.until);
         let keys: Vec<String> = self.live.keys().cloned().collect();
         for key in keys {
             if let Some(live) = self.live.get_mut(&key) {
@@ -361,7 +409,7 @@ impl Jobs {
 
     /// Kills what belongs to no job: nobody can ask for it.
     fn end_strays(&mut self, now: Duration) {
-        if !self.live.is_empty() || !self.children {
+        if !self.live.is_empty() || self.held.is_some() || !self.children {
             self.strays = None;
             return;
         }
@@ -518,7 +566,8 @@ impl Jobs {
     /// When something is due next.
     pub(super) fn due(&self) -> Option<Duration> {
         let strays = self.strays.map(|(_, next)| next);
-        self.live.values().filter_map(Live::due).chain(strays).min()
+        let held = self.held.as_ref().map(|held| held.until);
+        self.live.values().filter_map(Live::due).chain(strays).chain(held).min()
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::client::Ending;
 use super::error::KeeperError;
+use super::job::Job;
 use super::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
 use super::syscalls::one_way;
 
@@ -37,6 +38,8 @@ struct State {
     waiting: HashMap<u64, oneshot::Sender<Says>>,
     /// What the keeper was told of the surroundings of jobs.
     around: Surroundings,
+    /// The key of the job that it was last told to get ready.
+    ready: Option<String>,
     last: u64,
     closed: bool,
 }
@@ -87,6 +90,20 @@ impl Link {
     /// dropped can say so.
     pub(super) fn tell(&self, asks: Asks) {
         let _ = self.send(&mut self.state(), &Request { number: 0, asks });
+    }
+
+    /// Has the keeper get a job ready that may be begun in a moment.
+    pub(super) fn prepare(&self, mut job: Job) {
+        let mut state = self.state();
+        let around = state.around.shorten(&mut job);
+        let key = job.key.clone();
+        let asks = Asks::Prepare { job: Box::new(job), around };
+        state.ready = self.send(&mut state, &Request { number: 0, asks }).is_ok().then_some(key);
+    }
+
+    /// Whether the keeper was told last to get this job ready; it is asked once.
+    pub(super) fn was_prepared(&self, key: &str) -> bool {
+        self.state().ready.take_if(|ready| ready == key).is_some()
     }
 
     /// Tells the keeper the secrets that it does not know yet. What is asked later comes later.

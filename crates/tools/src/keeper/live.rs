@@ -13,7 +13,7 @@ use super::job::{BACKSTOP, Job, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
-use super::spawn::Start;
+use super::spawn::{Ready, Start};
 use super::{JOB_MARK, KEEPER_MARK};
 use crate::sandbox::Chambers;
 
@@ -59,20 +59,14 @@ pub(super) enum Direction {
 }
 
 impl Live {
-    /// Starts a job, which reads from `nothing` unless it has an input or was lent a connection; the
-    /// error says why it cannot be.
-    pub(super) fn start(
-        keeper: &str,
+    /// A job whose process was started.
+    pub(super) fn new(
         job: &Job,
-        (nothing, lent): (&OwnedFd, Option<OwnedFd>),
-        chambers: &mut Chambers,
+        Started { root, pipe, errors, input }: Started,
         (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
-    ) -> Result<Self, String> {
-        let Started { root, pipe, errors, input } =
-            start(keeper, job, nothing, lent.as_ref(), chambers)
-                .map_err(|error| reason(job, &error))?;
+    ) -> Self {
         let mut live = Self {
             job: Job {
                 key: job.key.clone(),
@@ -101,7 +95,7 @@ impl Live {
             stoppers: Vec::new(),
         };
         live.flush_input();
-        Ok(live)
+        live
     }
 
     /// What it wrote, and what to standard error where that is told apart.
@@ -213,7 +207,8 @@ pub(super) fn how(status: WaitStatus) -> How {
     }
 }
 
-fn reason(job: &Job, error: &io::Error) -> String {
+/// Why a job could not be started.
+pub(super) fn reason(job: &Job, error: &io::Error) -> String {
     if job.directory.is_dir() {
         error.to_string()
     } else {
@@ -222,11 +217,28 @@ fn reason(job: &Job, error: &io::Error) -> String {
 }
 
 /// A process that was started, and our ends of its pipes.
-struct Started {
+pub(super) struct Started {
     root: i32,
     pipe: OwnedFd,
     errors: Option<OwnedFd>,
     input: Option<Input>,
+}
+
+/// The pipes of a process that is about to be there.
+pub(super) struct Pipes {
+    pipe: OwnedFd,
+    errors: Option<OwnedFd>,
+    input: Option<Input>,
+    /// What the process takes over, open until it is there.
+    pub(super) theirs: Vec<OwnedFd>,
+}
+
+impl Pipes {
+    /// They are those of this process.
+    pub(super) fn of(self, root: i32) -> Started {
+        let Self { pipe, errors, input, .. } = self;
+        Started { root, pipe, errors, input }
+    }
 }
 
 /// A pipe whose first end, which is ours, never blocks.
@@ -236,14 +248,30 @@ fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Starts the process of a job.
-fn start(
+/// Starts the process of a job, which reads from `nothing` unless it has an input or was lent a
+/// connection.
+pub(super) fn start(
     keeper: &str,
     job: &Job,
     nothing: &OwnedFd,
     lent: Option<&OwnedFd>,
     chambers: &mut Chambers,
 ) -> io::Result<Started> {
+    let (ready, pipes) = lay_out(keeper, job, nothing, lent)?;
+    let root = match &job.sandbox {
+        Some(sandbox) => chambers.spawn(sandbox, ready)?,
+        None => ready.spawn(None)?,
+    };
+    Ok(pipes.of(root))
+}
+
+/// Lays out what the process of a job is started with.
+pub(super) fn lay_out(
+    keeper: &str,
+    job: &Job,
+    nothing: &OwnedFd,
+    lent: Option<&OwnedFd>,
+) -> io::Result<(Ready, Pipes)> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (pipe, end) = pipe_from()?;
     let errors = match job.streams {
@@ -273,14 +301,14 @@ fn start(
         errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
     }
     .ready()?;
-    let root = match &job.sandbox {
-        Some(sandbox) => chambers.spawn(sandbox, ready)?,
-        None => ready.spawn(None)?,
-    };
-    Ok(Started {
-        root,
-        pipe,
-        errors: errors.map(|(errors, _)| errors),
-        input: input.map(|(_, input)| input),
-    })
+    let mut theirs = vec![end];
+    let errors = errors.map(|(errors, end)| {
+        theirs.push(end);
+        errors
+    });
+    let input = input.map(|(end, input)| {
+        theirs.push(end);
+        input
+    });
+    Ok((ready, Pipes { pipe, errors, input, theirs }))
 }

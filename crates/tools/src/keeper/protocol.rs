@@ -28,6 +28,10 @@ pub(super) enum Asks {
     Start { job: Box<Job>, around: Around },
     /// Starts a job that is not known yet. The answer is its end.
     Run { job: Box<Job>, around: Around },
+    /// Gets a job ready that may be begun in a moment. Nobody waits for the answer.
+    Prepare { job: Box<Job>, around: Around },
+    /// Begins a job that was got ready. The answer is its end; where none is ready, nothing begins.
+    Begin { key: String },
     /// The answer is the end of the job.
     Await { key: String },
     /// How the job stands.

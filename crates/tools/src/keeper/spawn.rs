@@ -7,7 +7,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,24 @@ pub(crate) struct Ready {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
+    /// The gate to wait at, and the end that opens it.
+    gate: Option<(RawFd, RawFd)>,
+}
+
+/// Opens a gate. Dropped, the gate stays closed for ever, and whoever waits at it gives up.
+pub(super) struct Opener(OwnedFd);
+
+/// A gate: a child that waits at the second end becomes its program when the first one opens it.
+pub(super) fn gate() -> io::Result<(Opener, OwnedFd)> {
+    let (closed, opener) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((Opener(opener), closed))
+}
+
+impl Opener {
+    pub(super) fn open(self) -> io::Result<()> {
+        rustix::io::write(&self.0, &[1])?;
+        Ok(())
+    }
 }
 
 /// A user namespace and a network that a process enters before it begins.
@@ -67,16 +85,23 @@ impl Start<'_> {
             input: self.input.as_raw_fd(),
             output: self.output.as_raw_fd(),
             errors: self.errors.as_raw_fd(),
+            gate: None,
         })
     }
 }
 
 impl Ready {
+    /// Has the process wait at a gate before it becomes its program.
+    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) {
+        self.gate = Some((closed.as_raw_fd(), opener.0.as_raw_fd()));
+    }
+
     /// Starts a process as the leader of a group of its own, and answers its number. It has what this
     /// thread has of a sandbox.
     pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
-        let Self { program, arguments, environment, directory, input, output, errors } = self;
+        let Self { program, arguments, environment, directory, input, output, errors, gate } = self;
         let (user, network) = entrance.unwrap_or((-1, -1));
+        let (gate, opener) = gate.unwrap_or((-1, -1));
         let (arguments, environment) = (pointers(arguments), pointers(environment));
         let mut child = Child {
             program: program.as_ptr(),
@@ -88,6 +113,8 @@ impl Ready {
             errors: *errors,
             user,
             network,
+            gate,
+            opener,
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
             mask: unsafe { std::mem::zeroed() },
             failed: 0,
@@ -100,6 +127,9 @@ impl Ready {
             let mut all: libc::sigset_t = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
             libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut child.mask);
+            let before = child.mask;
+            // This thread may leave it to others; a program that waits for it would wait for ever.
+            libc::sigdelset(&raw mut child.mask, libc::SIGCHLD);
             let pid = libc::clone(
                 become_program,
                 stack.as_mut_ptr().add(stack.capacity()).cast(),
@@ -107,7 +137,7 @@ impl Ready {
                 (&raw mut child).cast(),
             );
             let error = (pid == -1).then(io::Error::last_os_error);
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const child.mask, std::ptr::null_mut());
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
             if let Some(error) = error {
                 return Err(error);
             }
@@ -137,7 +167,10 @@ struct Child {
     /// Namespaces to enter; below zero where there are none.
     user: RawFd,
     network: RawFd,
-    /// The signals that were blocked before.
+    /// The gate to wait at, below zero where there is none, and the end of it that is not ours.
+    gate: RawFd,
+    opener: RawFd,
+    /// The signals that are blocked in the program.
     mask: libc::sigset_t,
     /// What went wrong; zero while nothing did.
     failed: c_int,
@@ -155,7 +188,8 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
             && libc::dup2((*child).errors, 2) != -1
             && libc::chdir((*child).directory) == 0
             && ((*child).user < 0 || libc::setns((*child).user, libc::CLONE_NEWUSER) == 0)
-            && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0);
+            && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0)
+            && ((*child).gate < 0 || is_opened((*child).gate, (*child).opener));
         if ready {
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
@@ -168,6 +202,29 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
         let failed = &raw mut (*child).failed;
         failed.write_volatile(*libc::__errno_location());
         libc::_exit(127)
+    }
+}
+
+/// Waits at a gate. Whoever could open it may die: then no end is left but ours, which is closed.
+///
+/// # Safety
+///
+/// Only for a child that borrows memory, whose descriptors are its own.
+unsafe fn is_opened(gate: RawFd, opener: RawFd) -> bool {
+    let mut word = 0_u8;
+    // SAFETY: both are descriptors of the child, and one byte is valid for writing.
+    unsafe {
+        libc::close(opener);
+        loop {
+            match libc::read(gate, (&raw mut word).cast(), 1) {
+                1 => return true,
+                -1 if *libc::__errno_location() == libc::EINTR => {}
+                _ => {
+                    *libc::__errno_location() = libc::ECANCELED;
+                    return false;
+                }
+            }
+        }
     }
 }
 
@@ -247,15 +304,23 @@ mod tests {
 
     #[test]
     fn signals_are_as_a_new_program_expects_them() {
-        let line = Program::Line("cat /proc/self/status".to_owned());
-        let (_, output) = run(&line, Path::new("/"), &[("PATH", "/usr/bin:/bin")]);
-        let lines = output.lines().filter_map(|line| line.split_once(':'));
-        let masks = lines.filter(|(name, _)| ["SigBlk", "SigIgn", "SigCgt"].contains(name));
-        assert_eq!(masks.clone().count(), 3, "{output}");
-        for (name, bits) in masks {
-            // The C library's two own signals may be ignored; nobody can send them.
-            let bits = u64::from_str_radix(bits.trim(), 16).unwrap() & !(0b11 << 31);
-            assert_eq!(bits, 0, "{name}");
+        for leaves_them in [false, true] {
+            let read = move || {
+                if leaves_them {
+                    crate::keeper::leave_child_signals_to_others();
+                }
+                let line = Program::Line("cat /proc/self/status".to_owned());
+                run(&line, Path::new("/"), &[("PATH", "/usr/bin:/bin")]).1
+            };
+            let output = std::thread::spawn(read).join().unwrap();
+            let lines = output.lines().filter_map(|line| line.split_once(':'));
+            let masks = lines.filter(|(name, _)| ["SigBlk", "SigIgn", "SigCgt"].contains(name));
+            assert_eq!(masks.clone().count(), 3, "{output}");
+            for (name, bits) in masks {
+                // The C library's two own signals may be ignored; nobody can send them.
+                let bits = u64::from_str_radix(bits.trim(), 16).unwrap() & !(0b11 << 31);
+                assert_eq!(bits, 0, "{name}");
+            }
         }
     }
 

@@ -61,6 +61,18 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
     Ok(signals)
 }
 
+/// Leaves the ends of children to other threads. The kernel tells the thread that started a child
+/// first, which would be woken only to pass it on.
+pub(crate) fn leave_child_signals_to_others() {
+    // SAFETY: an empty set of signals is one of all zeros, and both sets are ours.
+    unsafe {
+        let mut ends: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut ends);
+        libc::sigaddset(&raw mut ends, libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ends, std::ptr::null_mut());
+    }
+}
+
 /// A socket that wakes whoever waits for one way of it only.
 pub(super) fn one_way(stream: UnixStream, way: Interest) -> io::Result<AsyncFd<UnixStream>> {
     // SAFETY: a stream has the same descriptor from its beginning to its end, and keeps it open.

@@ -247,6 +247,20 @@ impl Worker {
                     Ok(()) => return self.jobs.await_end(&job.key, waiter),
                 }
             }
+            Asks::Prepare { mut job, around } => {
+                if self.complete(id, &mut job, around).is_ok() {
+                    self.jobs.prepare(*job, id, now);
+                }
+                return;
+            }
+            Asks::Begin { key } => match self.jobs.begin(&key, now) {
+                None => Says::UnknownKey,
+                Some(Err(words)) => Says::Refused(words),
+                Some(Ok(session)) => {
+                    self.join(id, session);
+                    return self.jobs.await_end(&key, waiter);
+                }
+            },
             Asks::Await { key } => return self.jobs.await_end(&key, waiter),
             Asks::Poll { key } => self.standing(&key, now),
             Asks::Read { key, offset, limit } => self.jobs.read(&key, offset, limit),
@@ -307,6 +321,8 @@ impl Worker {
     fn leave(&mut self, id: u64, number: u64, now: Duration) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.leaving = Some(number);
+        self.jobs.let_go(id);
+        let Some(connection) = self.connections.get(&id) else { return };
         for session in connection.sessions.clone() {
             if !self.is_shared(id, &session) {
                 self.jobs.stop_session(&session, Why::AgentLeft, now);

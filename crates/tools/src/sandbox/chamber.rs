@@ -9,7 +9,7 @@ use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
 use super::{Network, Sandbox, Specification, Support, capabilities};
-use crate::keeper::Ready;
+use crate::keeper::{Ready, leave_child_signals_to_others};
 
 /// Few sandboxes are in use at once; the one that was used longest ago makes room.
 const MOST: usize = 16;
@@ -32,6 +32,23 @@ impl Chambers {
                 None => ready.spawn(None),
             };
         }
+        self.order(wanted, ready)?.wait()
+    }
+
+    /// Has a command started inside a sandbox, without waiting until it is. Nothing where no thread
+    /// could wait for it. As long as it is not there, nothing else can be started in its sandbox.
+    pub(crate) fn begin(
+        &mut self,
+        wanted: &Specification,
+        ready: Ready,
+    ) -> io::Result<Option<Spawning>> {
+        match Abi::of_kernel() {
+            Abi(0) => Ok(None),
+            _ => self.order(wanted, ready).map(Some),
+        }
+    }
+
+    fn order(&mut self, wanted: &Specification, ready: Ready) -> io::Result<Spawning> {
         let place = self.open.iter().position(|chamber| chamber.wanted == *wanted);
         let mut chamber = match place.map(|place| self.open.remove(place)) {
             Some(chamber) if !chamber.outer.is_stale() => chamber,
@@ -40,9 +57,19 @@ impl Chambers {
         if self.open.len() >= MOST {
             self.open.remove(0);
         }
-        let spawned = chamber.spawn(ready);
+        let spawning = chamber.order(ready);
         self.open.push(chamber);
-        spawned
+        spawning
+    }
+}
+
+/// A command that is being started.
+pub(crate) struct Spawning(Receiver<io::Result<i32>>);
+
+impl Spawning {
+    /// Its number, when it has become its program.
+    pub(crate) fn wait(self) -> io::Result<i32> {
+        self.0.recv().map_err(|_| lost())?
     }
 }
 
@@ -86,7 +113,7 @@ impl Chamber {
         Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None })
     }
 
-    fn spawn(&mut self, ready: Ready) -> io::Result<i32> {
+    fn order(&mut self, ready: Ready) -> io::Result<Spawning> {
         let current = self.current.take().filter(|(inner, _)| !inner.is_stale());
         let (inner, orders) = match current {
             Some(current) => current,
@@ -95,7 +122,7 @@ impl Chamber {
         let (child, spawned) = channel();
         orders.send(Order { ready, child }).map_err(|_| lost())?;
         self.current = Some((inner, orders));
-        spawned.recv().map_err(|_| lost())?
+        Ok(Spawning(spawned))
     }
 
     fn renewed(&self) -> io::Result<(Arc<Inner>, Sender<Order>)> {
@@ -142,6 +169,7 @@ fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
         let separation = separation.clone();
         let failed = on.clone();
         let started = thread("sandbox-start").spawn(move || {
+            leave_child_signals_to_others();
             let put_on = inner.put_on();
             let is_on = put_on.is_ok();
             let _ = on.send(put_on);

@@ -12,6 +12,7 @@ mod ends;
 mod escapes;
 mod mcp;
 mod outputs;
+mod prepared;
 mod process;
 mod sandbox;
 mod scene;

@@ -1,0 +1,114 @@
+//! Jobs that are got ready before they begin.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mainstay_tools::keeper::{How, Job};
+use mainstay_tools::sandbox::{Sandbox, Specification, Support};
+
+use crate::scene::{Scene, children, in_time, job, kill, until, worker};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// A job that writes a line to a file each time it runs, in a sandbox.
+fn counting(key: &str, file: &Path) -> Job {
+    let sandbox = Sandbox { write: vec!["/".into()], ..Sandbox::default() };
+    let sandbox = Some(Specification::from(&sandbox));
+    Job { sandbox, ..job(key, &format!("echo {key} | tee -a {}", file.display())) }
+}
+
+fn lines(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+/// A scene whose keeper works, with the keeper's name and the number of its worker.
+async fn working() -> (Scene, String, i32) {
+    let scene = Scene::new();
+    let name = in_time(scene.keeper.name()).await.unwrap();
+    in_time(scene.keeper.run(&name, &job("first", "true"))).await.unwrap();
+    let worker = worker(&scene, &name);
+    (scene, name, worker)
+}
+
+/// Whether processes can be got ready here: without landlock they are not.
+fn is_possible() -> bool {
+    Support::of_kernel().landlock > 0
+}
+
+#[tokio::test]
+async fn a_prepared_job_has_done_nothing_until_it_is_run_and_then_runs_once() {
+    let (scene, name, worker) = working().await;
+    let file = scene.directory.path().join("lines");
+    for round in 1..=20 {
+        let job = counting(&format!("k{round}"), &file);
+        scene.keeper.prepare(&name, job.clone());
+        if is_possible() && round == 1 {
+            until("its process is there", SOON, || !children(worker).is_empty()).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(lines(&file), round - 1);
+        let ended = in_time(scene.keeper.run(&name, &job)).await.unwrap();
+        assert_eq!(ended.output.text(), format!("k{round}\n"));
+        assert_eq!(lines(&file), round);
+        // Asked again it is told again, and does not run again.
+        scene.keeper.prepare(&name, job.clone());
+        assert_eq!(in_time(scene.keeper.run(&name, &job)).await.unwrap().how, ended.how);
+        assert_eq!(lines(&file), round);
+    }
+    in_time(scene.keeper.leave()).await;
+}
+
+#[tokio::test]
+async fn one_that_is_not_run_is_gone_when_another_starts_or_its_time_is_over() {
+    let (scene, name, worker) = working().await;
+    let file = scene.directory.path().join("lines");
+    let empty = || children(worker).is_empty();
+    scene.keeper.prepare(&name, counting("unwanted", &file));
+    // In the same sandbox and in none: neither waits for the one that is held.
+    let other = counting("other", &file);
+    assert_eq!(in_time(scene.keeper.run(&name, &other)).await.unwrap().output.text(), "other\n");
+    scene.keeper.prepare(&name, counting("unwanted", &file));
+    let ended = in_time(scene.keeper.run(&name, &job("free", "echo free"))).await.unwrap();
+    assert_eq!(ended.output.text(), "free\n");
+    until("nothing is held", SOON, empty).await;
+    // Another that is got ready takes its place; by itself it goes after its time.
+    scene.keeper.prepare(&name, counting("unwanted", &file));
+    scene.keeper.prepare(&name, counting("unwanted too", &file));
+    if is_possible() {
+        until("one is held", SOON, || children(worker).len() == 1).await;
+    }
+    until("nothing is held", SOON, empty).await;
+    assert_eq!(lines(&file), 1, "only the other ran");
+    // Its time over, it is started like any other.
+    let late = counting("late", &file);
+    scene.keeper.prepare(&name, late.clone());
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(in_time(scene.keeper.run(&name, &late)).await.unwrap().how, How::Code(0));
+    assert_eq!(lines(&file), 2);
+    in_time(scene.keeper.leave()).await;
+}
+
+#[tokio::test]
+async fn nothing_is_held_when_the_agent_leaves_or_the_keeper_dies() {
+    for dies in [false, true] {
+        let (scene, name, worker) = working().await;
+        let file = scene.directory.path().join("lines");
+        scene.keeper.prepare(&name, counting("unwanted", &file));
+        let mut held = Vec::new();
+        if is_possible() {
+            let look = || {
+                held = children(worker);
+                !held.is_empty()
+            };
+            until("its process is there", SOON, look).await;
+        }
+        if dies {
+            kill(worker);
+        } else {
+            in_time(scene.keeper.leave()).await;
+        }
+        let alive = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
+        until("it is gone", SOON, || !held.iter().any(|(pid, _)| alive(*pid))).await;
+        assert_eq!(lines(&file), 0);
+    }
+}
