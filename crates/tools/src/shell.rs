@@ -67,8 +67,8 @@ impl Tool for Shell {
     }
 
     fn prepare(&self, call: Invocation<'_>, plan: Option<&Value>) {
-        if let (Some(keeper), Ok((_, job))) = (plan.and_then(planned), asked(call)) {
-            call.workplace.keeper.prepare(keeper, job);
+        if let (Some(keeper), Ok((command, limit))) = (plan.and_then(planned), asked(call)) {
+            call.workplace.keeper.prepare(keeper, limited(call, &command, limit));
         }
     }
 
@@ -100,8 +100,8 @@ impl Tool for Shell {
     }
 }
 
-/// The command that a call asks for, and its job.
-fn asked(call: Invocation<'_>) -> Result<(String, Job), Outcome> {
+/// The command that a call asks for, and how long it may take.
+fn asked(call: Invocation<'_>) -> Result<(String, Duration), Outcome> {
     let Arguments { command, timeout } = schema::arguments(call.arguments)?;
     let limit = match timeout {
         None => DEFAULT_LIMIT,
@@ -112,15 +112,24 @@ fn asked(call: Invocation<'_>) -> Result<(String, Job), Outcome> {
             return Err(Outcome::failed("The timeout must be above 0 seconds. Nothing was done."));
         }
     };
+    Ok((command, limit))
+}
+
+/// The job of a command that may take so long.
+fn limited(call: Invocation<'_>, command: &str, limit: Duration) -> Job {
     let limits = Limits { wall: Some(limit), idle: Some(IDLE), output: None };
-    let job = Job { limits, ..job(call, &command) };
-    Ok((command, job))
+    Job { limits, ..job(call, command) }
 }
 
 async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outcome> {
-    let (command, job) = asked(call)?;
+    let (command, limit) = asked(call)?;
     let keeper = keeper_of(call, plan).await?;
-    let error = match call.workplace.keeper.run(&keeper, &job).await {
+    let ended = match call.workplace.keeper.begin(&keeper, call.id).await {
+        Ok(Some(ended)) => Ok(ended),
+        Ok(None) => call.workplace.keeper.run(&keeper, &limited(call, &command, limit)).await,
+        Err(error) => Err(error),
+    };
+    let error = match ended {
         Ok(ended) => return Ok(outcome(call, &keeper, &command, &ended)),
         Err(error @ (KeeperError::Lost | KeeperError::Silent)) => error,
         Err(error) => return Err(Outcome::failed(error.to_string())),

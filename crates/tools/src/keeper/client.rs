@@ -248,8 +248,8 @@ impl Keeper {
         collect(&self.shared.launch.spool, name, key)
     }
 
-    /// Gets a job ready that [`run`](Self::run) will begin in a moment, so that it begins sooner.
-    /// Nothing of it happens before, and nothing comes of it where it is not run.
+    /// Gets a job ready that [`begin`](Self::begin) will begin in a moment. Nothing of it happens
+    /// before that, and nothing comes of it without.
     pub fn prepare(&self, keeper: &str, job: Job) {
         if let Some(link) = self.shared.link(keeper) {
             self.shared.tell_secrets(&link);
@@ -265,20 +265,27 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let mut says = Ok(Says::UnknownKey);
-        if link.was_prepared(&job.key) {
-            says = link.ask(Asks::Begin { key: job.key.clone() }).await;
-        }
-        // It was not ready, or not any more.
-        if matches!(says, Ok(Says::UnknownKey)) {
-            let job = Box::new(job.clone());
-            says = link.ask(Asks::Run { job, around: Around::Told }).await;
-        }
-        if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
-            self.shared.links().routes.insert(job.key.clone(), link.clone());
-        }
+        let says = link.ask(Asks::Run { job: Box::new(job.clone()), around: Around::Told }).await;
+        self.shared.route_left(&says, &job.key, &link);
         end.disarm();
         ended_of(says?, &job.key)
+    }
+
+    /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Nothing
+    /// where it is not ready, or not any more: then nothing was started. Dropped before its end, it
+    /// kills the job.
+    pub async fn begin(&self, keeper: &str, key: &str) -> Result<Option<Ended>, KeeperError> {
+        let Some(link) = self.shared.link(keeper).filter(|link| link.was_prepared(key)) else {
+            return Ok(None);
+        };
+        let end = KillOnDrop { link: &link, key, armed: true };
+        let says = link.ask(Asks::Begin { key: key.to_owned() }).await;
+        self.shared.route_left(&says, key, &link);
+        end.disarm();
+        match says? {
+            Says::UnknownKey => Ok(None),
+            says => ended_of(says, key).map(Some),
+        }
     }
 
     /// Starts a job that goes on in the background. Dropped before it returns, it kills the job.
@@ -460,6 +467,13 @@ impl Shared {
 
     fn open(&self) -> Vec<Arc<Link>> {
         self.links().open.iter().filter(|link| link.is_open()).cloned().collect()
+    }
+
+    /// Remembers who has what a job left running.
+    fn route_left(&self, says: &Result<Says, KeeperError>, key: &str, link: &Arc<Link>) {
+        if matches!(says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
+            self.links().routes.insert(key.to_owned(), link.clone());
+        }
     }
 
     fn tell_secrets(&self, link: &Link) {

@@ -6,6 +6,8 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use super::job::{Job, Streams};
@@ -49,6 +51,8 @@ impl Held {
 /// A process behind its gate. Dropped, it is let go without having begun, and is gone.
 pub(super) struct Waiting {
     way: Option<(Opener, Spawning)>,
+    /// Its number; zero until it has come to the gate.
+    arrived: Arc<AtomicI32>,
     pipes: Option<Pipes>,
 }
 
@@ -62,20 +66,28 @@ impl Waiting {
         let Some(sandbox) = &job.sandbox else { return Ok(None) };
         let (mut ready, mut pipes) = lay_out(keeper, job, nothing, None)?;
         let (opener, closed) = gate()?;
-        ready.wait_behind(&closed, &opener);
+        let arrived = ready.wait_behind(&closed, &opener);
         pipes.theirs.push(closed);
         let spawning = chambers.begin(sandbox, ready)?;
-        let held = |spawning| Self { way: Some((opener, spawning)), pipes: Some(pipes) };
+        let held = |spawning| Self { way: Some((opener, spawning)), arrived, pipes: Some(pipes) };
         Ok(spawning.map(held))
     }
 
-    /// Lets it become its program.
-    pub(super) fn begin(mut self) -> io::Result<Started> {
+    /// Its number, when it has come to the gate.
+    pub(super) fn pid(&self) -> Option<i32> {
+        Some(self.arrived.load(Ordering::Acquire)).filter(|pid| *pid > 0)
+    }
+
+    /// Lets it become its program. Whether it could is known when it has ended.
+    pub(super) fn begin(mut self) -> io::Result<(Started, Option<Spawning>)> {
         let gone = || io::Error::other("it was let go");
         let (opener, spawning) = self.way.take().ok_or_else(gone)?;
         let pipes = self.pipes.take().ok_or_else(gone)?;
         opener.open()?;
-        Ok(pipes.of(spawning.wait()?))
+        match self.pid() {
+            Some(root) => Ok((pipes.of(root), Some(spawning))),
+            None => Ok((pipes.of(spawning.wait()?), None)),
+        }
     }
 }
 

@@ -180,7 +180,11 @@ impl Jobs {
             return Err("Nobody lent it a connection. Nothing was started.".to_owned());
         }
         // Before the start: a key that is not in the log has not run.
-        self.spool.write(&Line::Starting { key: job.key.clone() }).map_err(|error| {
+        let uptime = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let started = |pid| Line::Started { key: job.key.clone(), pid, uptime };
+        let is_there = held.as_ref().and_then(|(_, process)| process.pid());
+        let line = is_there.map_or_else(|| Line::Starting { key: job.key.clone() }, started);
+        self.spool.write(&line).map_err(|error| {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
         })?;
         let cap = job.limits.output.unwrap_or(CAP);
@@ -188,25 +192,27 @@ impl Jobs {
         let outputs = (Output::new(path, cap), Output::in_memory());
         let outputs =
             (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
-        let (brand, started) = match held {
+        let (brand, begun) = match held {
             Some((brand, process)) => (brand, process.begin()),
             None => {
                 let brand = self.brands.as_mut().and_then(Brands::next);
                 let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-                (brand, live::start(&self.name, job, nothing, lent.as_ref(), chambers))
+                let started = live::start(&self.name, job, nothing, lent.as_ref(), chambers);
+                (brand, started.map(|started| (started, None)))
             }
         };
-        let live = match started {
-            Ok(started) => Live::new(job, started, outputs, brand, now),
+        let live = match begun {
+            Ok(begun) => Live::new(job, begun, outputs, brand, now),
             Err(error) => {
                 self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new());
                 return Ok(());
             }
         };
         let (key, root) = (live.job.key.clone(), live.root);
-        let uptime = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        // It is only for finding leftovers; the marks do that too.
-        let _ = self.spool.write(&Line::Started { key: key.clone(), pid: root, uptime });
+        if is_there != Some(root) {
+            // It is only for finding leftovers; the marks do that too.
+            let _ = self.spool.write(&Line::Started { key: key.clone(), pid: root, uptime });
+        }
         self.children = true;
         self.claims.root(root, &key);
         self.live.insert(key, live);
@@ -377,10 +383,18 @@ impl Jobs {
     }
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
-        if let Some(key) = self.claims.reaped(pid.as_raw_nonzero().get())
+        let pid = pid.as_raw_nonzero().get();
+        // One that ended before it began: whoever wants it begun learns why.
+        self.held.take_if(|held| held.process.pid() == Some(pid));
+        if let Some(key) = self.claims.reaped(pid)
             && let Some(live) = self.live.get_mut(&key)
         {
-            live.exit.get_or_insert((how(status), now));
+            let failed = live.spawning.take().and_then(|spawning| spawning.wait().err());
+            let how = match failed {
+                Some(error) => How::Failed(reason(&live.job, &error)),
+                None => how(status),
+            };
+            live.exit.get_or_insert((how, now));
         }
     }
 

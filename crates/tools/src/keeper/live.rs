@@ -15,7 +15,7 @@ use super::kill::Killing;
 use super::output::Output;
 use super::spawn::{Ready, Start};
 use super::{JOB_MARK, KEEPER_MARK};
-use crate::sandbox::Chambers;
+use crate::sandbox::{Chambers, Spawning};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
 pub(super) const PARTING_LOOK: Duration = Duration::from_millis(10);
@@ -31,6 +31,8 @@ const YOUNG: Duration = Duration::from_millis(3);
 pub(super) struct Live {
     pub(super) job: Job,
     pub(super) root: i32,
+    /// Tells whether it became its program, where that was not waited for.
+    pub(super) spawning: Option<Spawning>,
     pub(super) brand: Option<u64>,
     pub(super) started: Duration,
     wrote: Duration,
@@ -62,7 +64,7 @@ impl Live {
     /// A job whose process was started.
     pub(super) fn new(
         job: &Job,
-        Started { root, pipe, errors, input }: Started,
+        (Started { root, pipe, errors, input }, spawning): (Started, Option<Spawning>),
         (output, complaints): (Output, Output),
         brand: Option<u64>,
         now: Duration,
@@ -80,6 +82,7 @@ impl Live {
                 ..*job
             },
             root,
+            spawning,
             brand,
             started: now,
             wrote: now,

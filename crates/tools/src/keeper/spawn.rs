@@ -10,6 +10,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 
 use super::job::Program;
 
@@ -40,8 +42,18 @@ pub(crate) struct Ready {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
-    /// The gate to wait at, and the end that opens it.
-    gate: Option<(RawFd, RawFd)>,
+    /// What it waits at before it becomes its program.
+    gate: Option<Gate>,
+}
+
+/// A closed gate as the child meets it.
+struct Gate {
+    /// The end to wait at.
+    closed: RawFd,
+    /// The end that opens it, which is not the child's.
+    opener: RawFd,
+    /// Where the child's number is told when it is there.
+    arrived: Arc<AtomicI32>,
 }
 
 /// Opens a gate. Dropped, the gate stays closed for ever, and whoever waits at it gives up.
@@ -91,9 +103,13 @@ impl Start<'_> {
 }
 
 impl Ready {
-    /// Has the process wait at a gate before it becomes its program.
-    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) {
-        self.gate = Some((closed.as_raw_fd(), opener.0.as_raw_fd()));
+    /// Has the process wait at a gate before it becomes its program. The answer holds its number when
+    /// it has come there, and zero before. It is reaped by whoever reaps all.
+    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) -> Arc<AtomicI32> {
+        let arrived = Arc::new(AtomicI32::new(0));
+        let (closed, opener) = (closed.as_raw_fd(), opener.0.as_raw_fd());
+        self.gate = Some(Gate { closed, opener, arrived: arrived.clone() });
+        arrived
     }
 
     /// Starts a process as the leader of a group of its own, and answers its number. It has what this
@@ -101,7 +117,9 @@ impl Ready {
     pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
         let Self { program, arguments, environment, directory, input, output, errors, gate } = self;
         let (user, network) = entrance.unwrap_or((-1, -1));
-        let (gate, opener) = gate.unwrap_or((-1, -1));
+        let gate = gate.as_ref();
+        let arrived = gate.map_or(std::ptr::null_mut(), |gate| gate.arrived.as_ptr());
+        let telling = if arrived.is_null() { 0 } else { libc::CLONE_PARENT_SETTID };
         let (arguments, environment) = (pointers(arguments), pointers(environment));
         let mut child = Child {
             program: program.as_ptr(),
@@ -113,8 +131,8 @@ impl Ready {
             errors: *errors,
             user,
             network,
-            gate,
-            opener,
+            gate: gate.map_or(-1, |gate| gate.closed),
+            opener: gate.map_or(-1, |gate| gate.opener),
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
             mask: unsafe { std::mem::zeroed() },
             failed: 0,
@@ -133,8 +151,9 @@ impl Ready {
             let pid = libc::clone(
                 become_program,
                 stack.as_mut_ptr().add(stack.capacity()).cast(),
-                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+                libc::CLONE_VM | libc::CLONE_VFORK | telling | libc::SIGCHLD,
                 (&raw mut child).cast(),
+                arrived,
             );
             let error = (pid == -1).then(io::Error::last_os_error);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
@@ -146,7 +165,7 @@ impl Ready {
         // SAFETY: the child is gone or another program; it wrote this before, through the pointer.
         let failed = unsafe { std::ptr::read_volatile(&raw const child.failed) };
         if failed != 0 {
-            if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid).filter(|_| gate.is_none()) {
                 let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
             }
             return Err(io::Error::from_raw_os_error(failed));

@@ -37,6 +37,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
         listener,
         token,
         signals,
+        signalled: true,
         grace,
         connections: BTreeMap::new(),
         accepted: 0,
@@ -57,6 +58,8 @@ struct Worker {
     /// What every connection begins with.
     token: Vec<u8>,
     signals: OwnedFd,
+    /// Whether a child may have ended since it was last looked.
+    signalled: bool,
     grace: Duration,
     connections: BTreeMap<u64, Connection>,
     accepted: u64,
@@ -91,7 +94,9 @@ impl Worker {
     fn work(mut self) -> io::Result<()> {
         loop {
             let now = now();
-            self.jobs.reap(now);
+            if std::mem::take(&mut self.signalled) {
+                self.jobs.reap(now);
+            }
             self.jobs.advance(now);
             self.watch_sessions(now);
             self.deliver();
@@ -144,13 +149,16 @@ impl Worker {
             let left = due.saturating_sub(now);
             Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 })
         });
-        match poll(&mut descriptors, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let idle = match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(ready) => ready == 0,
+            Err(Errno::INTR) => true,
             Err(error) => return Err(error.into()),
-        }
+        };
         let ready: Vec<bool> = descriptors.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(descriptors);
-        if ready[0] {
+        // Also where time went by: a signal may be late.
+        self.signalled = ready[0] || idle;
+        if self.signalled {
             // How many there were does not matter: all that ended are reaped.
             let _ = rustix::io::read(&self.signals, &mut [0_u8; 4096][..]);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mainstay_tools::keeper::{How, Job};
+use mainstay_tools::keeper::{Ended, How, Job, Program};
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
 
 use crate::scene::{Scene, children, in_time, job, kill, until, worker};
@@ -30,6 +30,14 @@ async fn working() -> (Scene, String, i32) {
     (scene, name, worker)
 }
 
+/// Begins a job, or runs it where it is not ready.
+async fn run(scene: &Scene, name: &str, job: &Job) -> Ended {
+    match in_time(scene.keeper.begin(name, &job.key)).await.unwrap() {
+        Some(ended) => ended,
+        None => in_time(scene.keeper.run(name, job)).await.unwrap(),
+    }
+}
+
 /// Whether processes can be got ready here: without landlock they are not.
 fn is_possible() -> bool {
     Support::of_kernel().landlock > 0
@@ -47,12 +55,14 @@ async fn a_prepared_job_has_done_nothing_until_it_is_run_and_then_runs_once() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(lines(&file), round - 1);
-        let ended = in_time(scene.keeper.run(&name, &job)).await.unwrap();
+        let begun = in_time(scene.keeper.begin(&name, &job.key)).await.unwrap();
+        assert_eq!(begun.is_some(), is_possible());
+        let ended = run(&scene, &name, &job).await;
         assert_eq!(ended.output.text(), format!("k{round}\n"));
         assert_eq!(lines(&file), round);
         // Asked again it is told again, and does not run again.
         scene.keeper.prepare(&name, job.clone());
-        assert_eq!(in_time(scene.keeper.run(&name, &job)).await.unwrap().how, ended.how);
+        assert_eq!(run(&scene, &name, &job).await.how, ended.how);
         assert_eq!(lines(&file), round);
     }
     in_time(scene.keeper.leave()).await;
@@ -83,8 +93,29 @@ async fn one_that_is_not_run_is_gone_when_another_starts_or_its_time_is_over() {
     let late = counting("late", &file);
     scene.keeper.prepare(&name, late.clone());
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(in_time(scene.keeper.run(&name, &late)).await.unwrap().how, How::Code(0));
+    assert_eq!(run(&scene, &name, &late).await.how, How::Code(0));
     assert_eq!(lines(&file), 2);
+    in_time(scene.keeper.leave()).await;
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_started_says_so_when_it_is_run() {
+    let (scene, name, _) = working().await;
+    let file = scene.directory.path().join("lines");
+    let nowhere = Job { directory: "/nowhere".into(), ..counting("nowhere", &file) };
+    let words = vec!["/etc/passwd".to_owned()];
+    let no_program = Job { program: Program::Arguments(words), ..counting("no program", &file) };
+    // At once, and when its process has ended already.
+    let twice = [nowhere, no_program].into_iter().flat_map(|job| {
+        let later = Job { key: format!("{} later", job.key), ..job.clone() };
+        [(job, 0), (later, 50)]
+    });
+    for (job, pause) in twice {
+        scene.keeper.prepare(&name, job.clone());
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        let ended = run(&scene, &name, &job).await;
+        assert!(matches!(ended.how, How::Failed(_)), "{}: {:?}", job.key, ended.how);
+    }
     in_time(scene.keeper.leave()).await;
 }
 
