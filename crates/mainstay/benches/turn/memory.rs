@@ -1,4 +1,4 @@
-//! The peak of the agent's memory.
+//! The peak of the agent's memory, and the size of the program.
 
 use std::process::Stdio;
 
@@ -7,6 +7,8 @@ use crate::report::Report;
 use crate::scene::{Model, Scene};
 
 pub(crate) fn measure(report: &mut Report) {
+    let size = std::fs::metadata(env!("CARGO_BIN_EXE_mainstay")).unwrap().len();
+    report.at_most("size of the program", size as f64 / 1e6, 30.0, " MB");
     for (rounds, bar, what) in
         [(0, 15.0, "peak memory of one answer"), (100, 20.0, "peak memory after 100 rounds")]
     {
