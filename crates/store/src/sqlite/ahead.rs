@@ -9,6 +9,8 @@
     reason = "only SQLite may hold the log open, so the zeros go through its handle"
 )]
 
+use std::cell::Cell;
+
 use rusqlite::{Connection, ffi};
 
 use super::connection::WAL_KEPT_BYTES;
@@ -23,10 +25,34 @@ const LEFT: i64 = 32 * FRAME;
 
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
+/// What is known of the room in the log. Asking for the file's size makes the kernel write its times
+/// with the next sync, so it is asked only when the room may be used up.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    size: Cell<i64>,
+    /// How many frames there were when it was last wanted.
+    frames: Cell<u32>,
+}
+
+impl Room {
+    /// Whether there is room for what follows so many frames. With fewer than before, the log has
+    /// started over or was cut, and nothing is known.
+    fn is_enough(&self, frames: u32) -> bool {
+        let began_anew = frames < self.frames.replace(frames);
+        !began_anew && leaves_room(self.size.get(), frames)
+    }
+}
+
+/// Whether a log of this size has room after so many frames. At its full size it starts over, and its
+/// bytes are there already.
+fn leaves_room(size: i64, frames: u32) -> bool {
+    size >= WAL_KEPT_BYTES || size - i64::from(frames) * FRAME > LEFT
+}
+
 /// Makes room behind the last frame. Called inside a write transaction, so nobody else writes to the
 /// log or shortens it. A failure is none: the log grows as it always did.
-pub(super) fn make_room(connection: &Connection, frames: u32) {
-    if frames < BUSY_FRAMES {
+pub(super) fn make_room(connection: &Connection, frames: u32, room: &Room) {
+    if frames < BUSY_FRAMES || room.is_enough(frames) {
         return;
     }
     let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
@@ -51,8 +77,8 @@ pub(super) fn make_room(connection: &Connection, frames: u32) {
     if unsafe { size_of(file, &raw mut size) } != ffi::SQLITE_OK {
         return;
     }
-    // Beyond that size the log starts over, and its bytes are there already.
-    if size >= WAL_KEPT_BYTES || size - i64::from(frames) * FRAME > LEFT {
+    room.size.set(size);
+    if leaves_room(size, frames) {
         return;
     }
     let end = (size + AHEAD).min(WAL_KEPT_BYTES);
@@ -65,10 +91,12 @@ pub(super) fn make_room(connection: &Connection, frames: u32) {
         }
         size += length;
     }
+    room.size.set(size);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{AHEAD, FRAME, Room, WAL_KEPT_BYTES};
     use crate::{Component, Location, Migration, Options, Schema, Store, params};
 
     const NOTES: Component = Component {
@@ -106,6 +134,20 @@ mod tests {
             .read(|tx| tx.query_one("SELECT COUNT(*) FROM notes", params![], |row| row.get(0)))
             .unwrap();
         (size, rows)
+    }
+
+    #[test]
+    fn the_size_is_asked_only_when_the_room_may_be_used_up() {
+        let room = Room::default();
+        assert!(!room.is_enough(30), "nothing is known yet");
+        room.size.set(30 * FRAME + AHEAD);
+        assert!((31..250).all(|frames| room.is_enough(frames)));
+        assert!(!room.is_enough(260), "it is nearly used up");
+        room.size.set(260 * FRAME + AHEAD);
+        assert!(room.is_enough(261));
+        assert!(!room.is_enough(30), "the log began anew");
+        room.size.set(WAL_KEPT_BYTES);
+        assert!(room.is_enough(3_000), "it is as long as it gets");
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(super) struct Batch<'a> {
     pub(super) first: bool,
     /// How many frames the log had after the last commit.
     pub(super) frames: u32,
+    pub(super) room: &'a ahead::Room,
     pub(super) now: i64,
     pub(super) limit: Duration,
 }
@@ -94,7 +95,7 @@ impl Batch<'_> {
     fn begin(&self, session: &SqliteSession<'_>) -> Result<()> {
         let failed = |error: rusqlite::Error| session.described(&error);
         self.run("BEGIN IMMEDIATE").map_err(failed)?;
-        ahead::make_room(&self.link.connection, self.frames);
+        ahead::make_room(&self.link.connection, self.frames, self.room);
         let mut statement = self
             .link
             .connection

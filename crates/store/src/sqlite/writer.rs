@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::ahead::Room;
 use super::batch::{Batch, Cause, Ready};
 use super::checkpoint::Checkpointer;
 use super::connection::{Link, Role};
@@ -61,6 +62,7 @@ struct Core {
 struct Open {
     link: Link,
     frames: Arc<AtomicU32>,
+    room: Room,
     wal: Option<(u64, u64)>,
     /// When the log's identity was last looked at, by uptime.
     looked_at: i64,
@@ -176,6 +178,7 @@ impl Core {
             number: self.number,
             first: open.fresh,
             frames: open.frames.load(Ordering::Relaxed),
+            room: &open.room,
             now: self.clock.wall_millis(),
             limit: self.limits.write,
         };
@@ -266,7 +269,14 @@ impl Core {
                 Ok(())
             }))
             .map_err(|error| described(&self.files.database, &error, Duration::ZERO))?;
-        Ok(Open { link, frames, wal: None, looked_at: i64::MIN / 2, fresh: true })
+        Ok(Open {
+            link,
+            frames,
+            room: Room::default(),
+            wal: None,
+            looked_at: i64::MIN / 2,
+            fresh: true,
+        })
     }
 
     /// Whether the write-ahead log is the one this connection writes to.

@@ -102,12 +102,16 @@ impl Chamber {
         let (renew, renewals) = channel();
         let (on, is_on) = channel();
         let inside = sandbox.clone();
-        thread("sandbox").spawn(move || match enter(&inside) {
-            Ok((outer, separation)) => {
-                let _ = on.send(Ok(outer));
-                serve(&renewals, &separation);
+        thread("sandbox").spawn(move || {
+            // Neither here nor in the threads that this one starts.
+            leave_child_signals_to_others();
+            match enter(&inside) {
+                Ok((outer, separation)) => {
+                    let _ = on.send(Ok(outer));
+                    serve(&renewals, &separation);
+                }
+                Err(error) => drop(on.send(Err(error))),
             }
-            Err(error) => drop(on.send(Err(error))),
         })?;
         let outer = is_on.recv().map_err(|_| lost())??;
         Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None })
@@ -169,7 +173,6 @@ fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
         let separation = separation.clone();
         let failed = on.clone();
         let started = thread("sandbox-start").spawn(move || {
-            leave_child_signals_to_others();
             let put_on = inner.put_on();
             let is_on = put_on.is_ok();
             let _ = on.send(put_on);
