@@ -68,14 +68,16 @@ pub(super) enum Cause {
 }
 
 impl Batch<'_> {
-    /// Begins, checks the schema, and runs every job in its savepoint.
+    /// Begins, checks the schema, and runs every job: in a savepoint where there are several, so that
+    /// one that is not kept leaves the others. One that is alone is undone with the batch.
     pub(super) fn prepare(&self, tickets: &[Arc<Ticket>]) -> Result<Ready, Fallen> {
         let mut session = SqliteSession::new(&self.link.connection, self.path, self.limit);
         let mut ready = Ready { answers: Vec::new(), topics: BTreeSet::new(), keeps: false };
         let mut run = || {
             self.begin(&session).map_err(Cause::Store)?;
             for (index, ticket) in tickets.iter().enumerate() {
-                let answer = self.one(index, ticket, &mut session, &mut ready)?;
+                let alone = tickets.len() == 1;
+                let answer = self.one(index, ticket, alone, &mut session, &mut ready)?;
                 ready.answers.push(answer);
                 if session.bytes.get() > BATCH_BYTES {
                     // The others go into the next commit.
@@ -116,10 +118,13 @@ impl Batch<'_> {
         &self,
         index: usize,
         ticket: &Ticket,
+        alone: bool,
         session: &mut SqliteSession<'_>,
         ready: &mut Ready,
     ) -> Result<Result<()>, Cause> {
-        self.run("SAVEPOINT job").map_err(|error| Cause::Store(session.described(&error)))?;
+        if !alone {
+            self.run("SAVEPOINT job").map_err(|error| Cause::Store(session.described(&error)))?;
+        }
         let mut tx = WriteTx::new(session, self.now);
         // Each has the whole limit: a slow neighbour is not its fault.
         self.link.limit(Some(self.limit));
@@ -140,10 +145,15 @@ impl Batch<'_> {
         if kept {
             ready.topics.extend(topics);
             ready.keeps = true;
-        } else {
-            self.run("ROLLBACK TO job").map_err(|error| Cause::Store(session.described(&error)))?;
         }
-        self.run("RELEASE job").map_err(|error| Cause::Store(session.described(&error)))?;
+        let ends: &[&str] = match (alone, kept) {
+            (true, _) => &[],
+            (false, true) => &["RELEASE job"],
+            (false, false) => &["ROLLBACK TO job", "RELEASE job"],
+        };
+        for sql in ends {
+            self.run(sql).map_err(|error| Cause::Store(session.described(&error)))?;
+        }
         Ok(answer)
     }
 
