@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, set_child_subreaper};
+use rustix::process::{
+    DumpableBehavior, Pid, WaitOptions, set_child_subreaper, set_dumpable_behavior,
+};
 
 use super::descendants::own_pid;
 use super::kill::kill_all_below;
@@ -38,6 +40,9 @@ fn start(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let directory = PathBuf::from(arguments.next().ok_or_else(usage)?);
     let grace = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or_else(usage)?;
     let grace = Duration::from_millis(grace);
+    // A process that was started and is not its program yet shares this memory, inside the sandbox:
+    // another command there must not look into it.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let listener = take_input()?;
     // Away from the agent's terminal and its signals. It fails only for who leads a group already,
     // and the agent does not start it so.

@@ -120,6 +120,38 @@ async fn one_that_cannot_be_started_says_so_when_it_is_run() {
 }
 
 #[tokio::test]
+async fn another_command_of_the_sandbox_cannot_look_into_a_process_that_waits() {
+    if !is_possible() {
+        return;
+    }
+    let (scene, name, _) = working().await;
+    let file = scene.directory.path().join("lines");
+    // It shares the keeper's memory, and is of the same domain as this one.
+    let (seen, opened) = (file.with_file_name("seen"), file.with_file_name("opened"));
+    let command = format!(
+        "while :; do for process in /proc/[0-9]*; do \
+           read -r name 2>/dev/null < $process/comm || continue; \
+           [ \"$name\" = sandbox-start ] || continue; \
+           true 2>/dev/null < $process/mem && echo $process >> {}; \
+           echo $process >> {}; \
+         done; done",
+        opened.display(),
+        seen.display()
+    );
+    let looking =
+        Job { program: Program::Line(command), background: true, ..counting("looking", &file) };
+    in_time(scene.keeper.start(&name, &looking)).await.unwrap();
+    let begun = std::time::Instant::now();
+    while lines(&seen) == 0 && begun.elapsed() < SOON {
+        scene.keeper.prepare(&name, counting("unwanted", &file));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    assert!(lines(&seen) > 0, "it is looked for while it waits");
+    assert_eq!(lines(&opened), 0, "nobody looks into it");
+    in_time(scene.keeper.leave()).await;
+}
+
+#[tokio::test]
 async fn nothing_is_held_when_the_agent_leaves_or_the_keeper_dies() {
     for dies in [false, true] {
         let (scene, name, worker) = working().await;

@@ -43,7 +43,7 @@ fn write(program: &str, output: &str) -> std::io::Result<String> {
     let functions = functions::of(&program)?;
     let mut tracer = trace::Tracer::new(&program, functions.keys().copied().collect());
     scene::play(&program, &mut tracer)?;
-    let (text, words) = script::of(&functions, &tracer.touched);
+    let (text, words) = script::of(&functions, &tracer.touched());
     std::fs::write(output, text)?;
     Ok(words)
 }

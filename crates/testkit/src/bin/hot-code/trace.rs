@@ -24,8 +24,10 @@ pub(crate) struct Tracer {
     /// What stood where the breakpoints are.
     first_bytes: HashMap<u64, u8>,
     /// In the order in which they were entered first.
-    pub(crate) touched: Vec<u64>,
+    touched: Vec<u64>,
     known: HashSet<u64>,
+    /// Those that a process entered which a traced one started.
+    below: HashSet<u64>,
 }
 
 impl Tracer {
@@ -36,7 +38,16 @@ impl Tracer {
             first_bytes: HashMap::new(),
             touched: Vec::new(),
             known: HashSet::new(),
+            below: HashSet::new(),
         }
+    }
+
+    /// The functions that were entered: first those that smaller processes share with the rest, so that
+    /// these touch little else.
+    pub(crate) fn touched(&self) -> Vec<u64> {
+        let (below, rest): (Vec<u64>, Vec<u64>) =
+            self.touched.iter().partition(|function| self.below.contains(function));
+        [below, rest].concat()
     }
 
     /// Runs a command to its end, with all that it starts.
@@ -69,7 +80,7 @@ impl Tracer {
                 check(ptrace(libc::PTRACE_CONT, first, nothing()))?;
                 continue;
             }
-            let signal = self.stopped(pid, status)?;
+            let signal = self.stopped(pid, first, status)?;
             // One that was killed meanwhile is gone.
             let _ = check(ptrace(libc::PTRACE_CONT, pid, number(signal)));
         }
@@ -80,7 +91,7 @@ impl Tracer {
     }
 
     /// Sees why a process stopped, and answers the signal that it is to get.
-    fn stopped(&mut self, pid: pid_t, status: c_int) -> io::Result<c_int> {
+    fn stopped(&mut self, pid: pid_t, first: pid_t, status: c_int) -> io::Result<c_int> {
         let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
         if event == libc::PTRACE_EVENT_EXEC {
             self.set_breakpoints(pid)?;
@@ -88,14 +99,19 @@ impl Tracer {
         if event != 0 || signal == libc::SIGSTOP {
             return Ok(0);
         }
-        if signal == libc::SIGTRAP && self.entered(pid).is_some() {
+        if signal == libc::SIGTRAP
+            && let Some(function) = self.entered(pid)
+        {
+            if process_of(pid) != Some(first) {
+                self.below.insert(function);
+            }
             return Ok(0);
         }
         Ok(signal)
     }
 
     /// Notes the function that a process enters, and lets it go on there.
-    fn entered(&mut self, pid: pid_t) -> Option<()> {
+    fn entered(&mut self, pid: pid_t) -> Option<u64> {
         // SAFETY: registers are numbers, for which zeros are valid, and the place for them is ours.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         check(ptrace(libc::PTRACE_GETREGS, pid, (&raw mut registers).cast())).ok()?;
@@ -108,7 +124,7 @@ impl Tracer {
         if self.known.insert(function) {
             self.touched.push(function);
         }
-        Some(())
+        Some(function)
     }
 
     fn set_breakpoints(&mut self, pid: pid_t) -> io::Result<()> {
@@ -132,6 +148,12 @@ impl Tracer {
         let line = maps.lines().find(|line| line.ends_with(program))?;
         u64::from_str_radix(line.split('-').next()?, 16).ok()
     }
+}
+
+/// The process that a thread belongs to.
+fn process_of(thread: pid_t) -> Option<pid_t> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
 }
 
 fn memory(pid: pid_t) -> io::Result<File> {
