@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::scene::{Model, Scene};
 
 const ROUNDS: usize = 100;
-const REPEATS: usize = 7;
+const REPEATS: usize = 15;
 
 pub(crate) fn measure(report: &mut Report) {
     let (many, none) = (Model::start(ROUNDS, "echo {k}"), Model::start(0, "echo {k}"));

@@ -1,5 +1,6 @@
 //! One batch: several transactions, one commit.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -34,6 +35,8 @@ pub(super) struct Batch<'a> {
     /// How many frames the log had after the last commit.
     pub(super) frames: u32,
     pub(super) room: &'a ahead::Room,
+    /// The changes of others, as SQLite counts them, with which the schema was last looked at.
+    pub(super) checked: &'a Cell<Option<i64>>,
     pub(super) now: i64,
     pub(super) limit: Duration,
 }
@@ -98,19 +101,34 @@ impl Batch<'_> {
         let failed = |error: rusqlite::Error| session.described(&error);
         self.run("BEGIN IMMEDIATE").map_err(failed)?;
         ahead::make_room(&self.link.connection, self.frames, self.room);
-        let mut statement = self
-            .link
-            .connection
+        self.check_schema(session)?;
+        if self.first {
+            ledger::forget_the_dead(&self.link.connection).map_err(failed)?;
+        }
+        ledger::enter(&self.link.connection, self.writer, self.number).map_err(failed)
+    }
+
+    /// Refuses a schema that this program cannot write. As long as only this connection writes, what was
+    /// looked at holds: SQLite counts the changes that others made.
+    fn check_schema(&self, session: &SqliteSession<'_>) -> Result<()> {
+        let failed = |error: rusqlite::Error| session.described(&error);
+        let connection = &self.link.connection;
+        let others = connection
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+            .map_err(failed)?;
+        if self.checked.get() == Some(others) {
+            return Ok(());
+        }
+        let mut statement = connection
             .prepare_cached("SELECT component, version FROM schema_versions")
             .map_err(failed)?;
         let found: rusqlite::Result<Vec<(String, i64)>> = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .and_then(Iterator::collect);
         self.schema.check(&found.map_err(failed)?)?;
-        if self.first {
-            ledger::forget_the_dead(&self.link.connection).map_err(failed)?;
-        }
-        ledger::enter(&self.link.connection, self.writer, self.number).map_err(failed)
+        self.checked.set(Some(others));
+        Ok(())
     }
 
     /// Runs one job. The outer error means that the whole batch is lost.

@@ -1,5 +1,6 @@
 //! The writer: takes turns with other processes and commits batches.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,6 +64,8 @@ struct Open {
     link: Link,
     frames: Arc<AtomicU32>,
     room: Room,
+    /// The changes of others with which the schema was last looked at.
+    checked: Cell<Option<i64>>,
     wal: Option<(u64, u64)>,
     /// When the log's identity was last looked at, by uptime.
     looked_at: i64,
@@ -179,6 +182,7 @@ impl Core {
             first: open.fresh,
             frames: open.frames.load(Ordering::Relaxed),
             room: &open.room,
+            checked: &open.checked,
             now: self.clock.wall_millis(),
             limit: self.limits.write,
         };
@@ -273,6 +277,7 @@ impl Core {
             link,
             frames,
             room: Room::default(),
+            checked: Cell::default(),
             wal: None,
             looked_at: i64::MIN / 2,
             fresh: true,
