@@ -43,7 +43,7 @@ pub use guard::serve;
 pub use job::{BACKSTOP, Job, Limits, Program, Streams};
 pub use kept::is_kept;
 pub use launch::Launch;
-pub(crate) use spawn::{Entrance, Ready};
+pub(crate) use spawn::{Entrance, Number, Ready};
 pub use spool::{Collected, collect};
 pub(crate) use syscalls::leave_child_signals_to_others;
 

@@ -52,7 +52,12 @@ fn leaves_room(size: i64, frames: u32) -> bool {
 /// Makes room behind the last frame. Called inside a write transaction, so nobody else writes to the
 /// log or shortens it. A failure is none: the log grows as it always did.
 pub(super) fn make_room(connection: &Connection, frames: u32, room: &Room) {
-    if frames < BUSY_FRAMES || room.is_enough(frames) {
+    if frames < BUSY_FRAMES {
+        // It may be shortened before it is busy again.
+        room.size.set(0);
+        return;
+    }
+    if room.is_enough(frames) {
         return;
     }
     let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();

@@ -78,8 +78,8 @@ impl Batch<'_> {
         let mut ready = Ready { answers: Vec::new(), topics: BTreeSet::new(), keeps: false };
         let mut run = || {
             self.begin(&session).map_err(Cause::Store)?;
+            let alone = tickets.len() == 1;
             for (index, ticket) in tickets.iter().enumerate() {
-                let alone = tickets.len() == 1;
                 let answer = self.one(index, ticket, alone, &mut session, &mut ready)?;
                 ready.answers.push(answer);
                 if session.bytes.get() > BATCH_BYTES {

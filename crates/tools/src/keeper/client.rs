@@ -278,6 +278,7 @@ impl Keeper {
         let Some(link) = self.shared.link(keeper).filter(|link| link.was_prepared(key)) else {
             return Ok(None);
         };
+        self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key, armed: true };
         let says = link.ask(Asks::Begin { key: key.to_owned() }).await;
         self.shared.route_left(&says, key, &link);

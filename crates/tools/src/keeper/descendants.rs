@@ -90,7 +90,7 @@ pub(super) fn numbers() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The children of this process, which has one thread.
+/// The children of this thread: what fell to the keeper falls to its first one.
 pub(super) fn own_children() -> Vec<i32> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),

@@ -6,10 +6,9 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use super::brand::brand_of;
 use super::job::{Job, Streams};
 use super::live::{Pipes, Started, lay_out};
 use super::spawn::{Opener, gate};
@@ -24,7 +23,8 @@ pub(super) struct Held {
     pub(super) brand: Option<u64>,
     /// The connection that asked for it.
     pub(super) connection: u64,
-    pub(super) until: Duration,
+    /// When it was got ready; its process is that old.
+    pub(super) since: Duration,
     pub(super) process: Waiting,
 }
 
@@ -39,7 +39,17 @@ impl Held {
         now: Duration,
     ) -> Option<Self> {
         let process = Waiting::new(keeper, &job, nothing, chambers).ok()??;
-        Some(Self { job, brand, connection, until: now + HELD, process })
+        Some(Self { job, brand, connection, since: now, process })
+    }
+
+    /// When it is let go.
+    pub(super) fn until(&self) -> Duration {
+        self.since + HELD
+    }
+
+    /// Whether a process is the one that waits.
+    pub(super) fn has(&self, pid: i32) -> bool {
+        self.process.pid() == Some(pid) || (self.brand.is_some() && brand_of(pid) == self.brand)
     }
 
     /// Whether a job can be got ready ahead.
@@ -51,8 +61,6 @@ impl Held {
 /// A process behind its gate. Dropped, it is let go without having begun, and is gone.
 pub(super) struct Waiting {
     way: Option<(Opener, Spawning)>,
-    /// Its number; zero until it has come to the gate.
-    arrived: Arc<AtomicI32>,
     pipes: Option<Pipes>,
 }
 
@@ -66,16 +74,24 @@ impl Waiting {
         let Some(sandbox) = &job.sandbox else { return Ok(None) };
         let (mut ready, mut pipes) = lay_out(keeper, job, nothing, None)?;
         let (opener, closed) = gate()?;
-        let arrived = ready.wait_behind(&closed, &opener);
+        ready.wait_behind(&closed, &opener);
         pipes.theirs.push(closed);
         let spawning = chambers.begin(sandbox, ready)?;
-        let held = |spawning| Self { way: Some((opener, spawning)), arrived, pipes: Some(pipes) };
+        let held = |spawning| Self { way: Some((opener, spawning)), pipes: Some(pipes) };
         Ok(spawning.map(held))
     }
 
-    /// Its number, when it has come to the gate.
+    /// Its number, as soon as there is one.
     pub(super) fn pid(&self) -> Option<i32> {
-        Some(self.arrived.load(Ordering::Acquire)).filter(|pid| *pid > 0)
+        self.way.as_ref().and_then(|(_, spawning)| spawning.number())
+    }
+
+    /// It ended before it began, and was reaped.
+    pub(super) fn ended(mut self) {
+        if let Some((opener, spawning)) = self.way.take() {
+            drop(opener);
+            let _ = spawning.outcome();
+        }
     }
 
     /// Lets it become its program. Whether it could is known when it has ended.
@@ -84,7 +100,7 @@ impl Waiting {
         let (opener, spawning) = self.way.take().ok_or_else(gone)?;
         let pipes = self.pipes.take().ok_or_else(gone)?;
         opener.open()?;
-        match self.pid() {
+        match spawning.number() {
             Some(root) => Ok((pipes.of(root), Some(spawning))),
             None => Ok((pipes.of(spawning.wait()?), None)),
         }
@@ -95,8 +111,8 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some((opener, spawning)) = self.way.take() {
             drop(opener);
-            // It is gone when this returns, and its place is free for the next.
-            let _ = spawning.wait();
+            // Its place is free for the next when this returns.
+            spawning.give_up();
         }
     }
 }

@@ -149,8 +149,9 @@ impl Jobs {
     /// Begins a job that was got ready, and answers its session. Nothing where none is ready with this
     /// key: then nothing was started.
     pub(super) fn begin(&mut self, key: &str, now: Duration) -> Option<Result<String, String>> {
-        let Held { job, brand, process, .. } = self.held.take_if(|held| held.job.key == key)?;
-        let begun = self.launch(&job, Some((brand, process)), now);
+        let Held { job, brand, since, process, .. } =
+            self.held.take_if(|held| held.job.key == key)?;
+        let begun = self.launch(&job, Some((brand, since, process)), now);
         Some(begun.map(|()| job.session))
     }
 
@@ -169,7 +170,7 @@ impl Jobs {
     fn launch(
         &mut self,
         job: &Job,
-        held: Option<(Option<u64>, Waiting)>,
+        held: Option<(Option<u64>, Duration, Waiting)>,
         now: Duration,
     ) -> Result<(), String> {
         if self.is_known(&job.key) {
@@ -180,9 +181,10 @@ impl Jobs {
             return Err("Nobody lent it a connection. Nothing was started.".to_owned());
         }
         // Before the start: a key that is not in the log has not run.
-        let uptime = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let forked = held.as_ref().map_or(now, |(_, since, _)| *since);
+        let uptime = u64::try_from(forked.as_millis()).unwrap_or(u64::MAX);
         let started = |pid| Line::Started { key: job.key.clone(), pid, uptime };
-        let is_there = held.as_ref().and_then(|(_, process)| process.pid());
+        let is_there = held.as_ref().and_then(|(_, _, process)| process.pid());
         let line = is_there.map_or_else(|| Line::Starting { key: job.key.clone() }, started);
         self.spool.write(&line).map_err(|error| {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
@@ -193,7 +195,7 @@ impl Jobs {
         let outputs =
             (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
         let (brand, begun) = match held {
-            Some((brand, process)) => (brand, process.begin()),
+            Some((brand, _, process)) => (brand, process.begin()),
             None => {
                 let brand = self.brands.as_mut().and_then(Brands::next);
                 let (nothing, chambers) = (&self.nothing, &mut self.chambers);
@@ -202,7 +204,7 @@ impl Jobs {
             }
         };
         let live = match begun {
-            Ok(begun) => Live::new(job, begun, outputs, brand, now),
+            Ok(begun) => Live::new(job, begun, outputs, brand, (forked, now)),
             Err(error) => {
                 self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new());
                 return Ok(());
@@ -385,11 +387,13 @@ impl Jobs {
     fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
         let pid = pid.as_raw_nonzero().get();
         // One that ended before it began: whoever wants it begun learns why.
-        self.held.take_if(|held| held.process.pid() == Some(pid));
+        if let Some(held) = self.held.take_if(|held| held.process.pid() == Some(pid)) {
+            held.process.ended();
+        }
         if let Some(key) = self.claims.reaped(pid)
             && let Some(live) = self.live.get_mut(&key)
         {
-            let failed = live.spawning.take().and_then(|spawning| spawning.wait().err());
+            let failed = live.spawning.take().and_then(|spawning| spawning.outcome().err());
             let how = match failed {
                 Some(error) => How::Failed(reason(&live.job, &error)),
                 None => how(status),
@@ -409,7 +413,7 @@ impl Jobs {
 
     /// Does what is due: reads outputs, enforces limits, notices ends.
     pub(super) fn advance(&mut self, now: Duration) {
-        self.held.take_if(|held| now >= held.until);
+        self.held.take_if(|held| now >= held.until());
         let keys: Vec<String> = self.live.keys().cloned().collect();
         for key in keys {
             if let Some(live) = self.live.get_mut(&key) {
@@ -442,7 +446,7 @@ impl Jobs {
                 return;
             }
             let snapshot = Snapshot::take();
-            let owned = self.claims.owned(key, &snapshot, &self.live);
+            let owned = self.claims.owned(key, &snapshot, &self.live, self.held.as_ref());
             // The borrow of all jobs is over; take this one again.
             let Some(live) = self.live.get_mut(key) else { return };
             let Some(killing) = live.killing.as_mut() else { return };
@@ -470,7 +474,7 @@ impl Jobs {
             return Vec::new();
         }
         let snapshot = Snapshot::take();
-        self.claims.owned(key, &snapshot, &self.live)
+        self.claims.owned(key, &snapshot, &self.live, self.held.as_ref())
     }
 
     /// Tells how a job ended; it stays as long as something of it runs.
@@ -580,7 +584,7 @@ impl Jobs {
     /// When something is due next.
     pub(super) fn due(&self) -> Option<Duration> {
         let strays = self.strays.map(|(_, next)| next);
-        let held = self.held.as_ref().map(|held| held.until);
+        let held = self.held.as_ref().map(Held::until);
         self.live.values().filter_map(Live::due).chain(strays).chain(held).min()
     }
 }

@@ -9,6 +9,7 @@ use super::JOB_MARK;
 use super::brand::brand_of;
 use super::descendants::{Process, Snapshot, mark, own_pid, signal, signal_group};
 use super::ending::Why;
+use super::held::Held;
 use super::live::Live;
 
 /// How long a process may take to end by itself after SIGTERM.
@@ -92,11 +93,14 @@ impl Claims {
         key: &str,
         snapshot: &Snapshot,
         live: &BTreeMap<String, Live>,
+        held: Option<&Held>,
     ) -> Vec<i32> {
         let mut owned = Vec::new();
         for pid in snapshot.children(own_pid()) {
             let owner = match self.roots.get(pid).or_else(|| self.adopted.get(pid)) {
                 Some(owner) => Some(owner.clone()),
+                // It belongs to none of them yet.
+                None if held.is_some_and(|held| held.has(*pid)) => None,
                 None => {
                     let found = snapshot.get(*pid).and_then(|process| owner(process, live));
                     if let Some(owner) = &found {

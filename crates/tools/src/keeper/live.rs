@@ -34,6 +34,8 @@ pub(super) struct Live {
     /// Tells whether it became its program, where that was not waited for.
     pub(super) spawning: Option<Spawning>,
     pub(super) brand: Option<u64>,
+    /// How old its process is.
+    pub(super) forked: Duration,
     pub(super) started: Duration,
     wrote: Duration,
     young: bool,
@@ -67,7 +69,7 @@ impl Live {
         (Started { root, pipe, errors, input }, spawning): (Started, Option<Spawning>),
         (output, complaints): (Output, Output),
         brand: Option<u64>,
-        now: Duration,
+        (forked, now): (Duration, Duration),
     ) -> Self {
         let mut live = Self {
             job: Job {
@@ -84,6 +86,7 @@ impl Live {
             root,
             spawning,
             brand,
+            forked,
             started: now,
             wrote: now,
             young: true,

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI32;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::job::Program;
 
@@ -42,18 +42,19 @@ pub(crate) struct Ready {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
-    /// What it waits at before it becomes its program.
-    gate: Option<Gate>,
+    /// The gate that it waits at before it becomes its program, and the end that opens it.
+    gate: Option<(RawFd, RawFd)>,
+    number: Number,
 }
 
-/// A closed gate as the child meets it.
-struct Gate {
-    /// The end to wait at.
-    closed: RawFd,
-    /// The end that opens it, which is not the child's.
-    opener: RawFd,
-    /// Where the child's number is told when it is there.
-    arrived: Arc<AtomicI32>,
+/// The number of a process, as soon as there is one: it may still wait, or fail, to be its program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Number(Arc<AtomicI32>);
+
+impl Number {
+    pub(crate) fn get(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Acquire)).filter(|number| *number > 0)
+    }
 }
 
 /// Opens a gate. Dropped, the gate stays closed for ever, and whoever waits at it gives up.
@@ -98,28 +99,38 @@ impl Start<'_> {
             output: self.output.as_raw_fd(),
             errors: self.errors.as_raw_fd(),
             gate: None,
+            number: Number::default(),
         })
     }
 }
 
 impl Ready {
-    /// Has the process wait at a gate before it becomes its program. The answer holds its number when
-    /// it has come there, and zero before. It is reaped by whoever reaps all.
-    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) -> Arc<AtomicI32> {
-        let arrived = Arc::new(AtomicI32::new(0));
-        let (closed, opener) = (closed.as_raw_fd(), opener.0.as_raw_fd());
-        self.gate = Some(Gate { closed, opener, arrived: arrived.clone() });
-        arrived
+    /// Has the process wait at a gate before it becomes its program. Whatever becomes of it, it is
+    /// reaped by whoever reaps all.
+    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) {
+        self.gate = Some((closed.as_raw_fd(), opener.0.as_raw_fd()));
+    }
+
+    /// Tells the number of the process.
+    pub(crate) fn number(&self) -> Number {
+        self.number.clone()
     }
 
     /// Starts a process as the leader of a group of its own, and answers its number. It has what this
     /// thread has of a sandbox.
     pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
-        let Self { program, arguments, environment, directory, input, output, errors, gate } = self;
+        let Self {
+            program,
+            arguments,
+            environment,
+            directory,
+            input,
+            output,
+            errors,
+            gate,
+            number,
+        } = self;
         let (user, network) = entrance.unwrap_or((-1, -1));
-        let gate = gate.as_ref();
-        let arrived = gate.map_or(std::ptr::null_mut(), |gate| gate.arrived.as_ptr());
-        let telling = if arrived.is_null() { 0 } else { libc::CLONE_PARENT_SETTID };
         let (arguments, environment) = (pointers(arguments), pointers(environment));
         let mut child = Child {
             program: program.as_ptr(),
@@ -131,8 +142,8 @@ impl Ready {
             errors: *errors,
             user,
             network,
-            gate: gate.map_or(-1, |gate| gate.closed),
-            opener: gate.map_or(-1, |gate| gate.opener),
+            gate: gate.map_or(-1, |(closed, _)| closed),
+            opener: gate.map_or(-1, |(_, opener)| opener),
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
             mask: unsafe { std::mem::zeroed() },
             failed: 0,
@@ -151,9 +162,9 @@ impl Ready {
             let pid = libc::clone(
                 become_program,
                 stack.as_mut_ptr().add(stack.capacity()).cast(),
-                libc::CLONE_VM | libc::CLONE_VFORK | telling | libc::SIGCHLD,
+                libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD,
                 (&raw mut child).cast(),
-                arrived,
+                number.0.as_ptr(),
             );
             let error = (pid == -1).then(io::Error::last_os_error);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());

@@ -32,7 +32,7 @@ pub(super) enum Line {
     Keeper { identity: String },
     /// A job is about to start.
     Starting { key: String },
-    /// It started; `uptime` is in milliseconds.
+    /// Its process is there, since `uptime` in milliseconds, and is or is about to be its program.
     Started { key: String, pid: i32, uptime: u64 },
     /// It ended.
     Ended { key: String, ended: Ended },

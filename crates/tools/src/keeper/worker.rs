@@ -330,7 +330,6 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.leaving = Some(number);
         self.jobs.let_go(id);
-        let Some(connection) = self.connections.get(&id) else { return };
         for session in connection.sessions.clone() {
             if !self.is_shared(id, &session) {
                 self.jobs.stop_session(&session, Why::AgentLeft, now);

@@ -2,17 +2,29 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
 
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
 use super::{Network, Sandbox, Specification, Support, capabilities};
-use crate::keeper::{Ready, leave_child_signals_to_others};
+use crate::keeper::{Number, Ready, leave_child_signals_to_others};
 
 /// Few sandboxes are in use at once; the one that was used longest ago makes room.
 const MOST: usize = 16;
+/// A process that is not its program after so long is looked after, so many times before it is killed.
+const SLOW: Duration = Duration::from_millis(100);
+const STUCK: u32 = 100;
+/// How often one that is being killed is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long, and how many times, a thread that is at a command is waited for.
+const MOMENT: Duration = Duration::from_micros(100);
+const MOMENTS: u32 = 50;
 /// A thread that starts commands needs little.
 const STACK: usize = 256 << 10;
 
@@ -64,12 +76,52 @@ impl Chambers {
 }
 
 /// A command that is being started.
-pub(crate) struct Spawning(Receiver<io::Result<i32>>);
+pub(crate) struct Spawning {
+    answer: Receiver<io::Result<i32>>,
+    number: Number,
+}
 
 impl Spawning {
-    /// Its number, when it has become its program.
-    pub(crate) fn wait(self) -> io::Result<i32> {
-        self.0.recv().map_err(|_| lost())?
+    /// Its number, as soon as there is one.
+    pub(crate) fn number(&self) -> Option<i32> {
+        self.number.get()
+    }
+
+    /// Its number, when it has become its program. Another command of the sandbox may stop it on the
+    /// way: it is woken, and killed if that does not help.
+    pub(crate) fn wait(&self) -> io::Result<i32> {
+        for look in 0.. {
+            match self.answer.recv_timeout(SLOW) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if look < STUCK => self.signal(Signal::CONT),
+                Err(RecvTimeoutError::Timeout) => self.signal(Signal::KILL),
+            }
+        }
+        Err(lost())
+    }
+
+    /// What became of it, when its process is gone.
+    pub(crate) fn outcome(&self) -> io::Result<i32> {
+        self.answer.recv().map_err(|_| lost())?
+    }
+
+    /// Kills it, also where it was stopped. Its place is free when this returns.
+    pub(crate) fn give_up(&self) {
+        loop {
+            self.signal(Signal::KILL);
+            match self.answer.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// It was not reaped, so its number is nobody else's.
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.number().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
     }
 }
 
@@ -80,13 +132,35 @@ struct Chamber {
     sandbox: Sandbox,
     outer: Arc<Outer>,
     renew: Sender<Renewal>,
-    current: Option<(Arc<Inner>, Sender<Order>)>,
+    current: Option<Inside>,
+}
+
+/// A thread that starts commands.
+struct Inside {
+    inner: Arc<Inner>,
+    orders: Sender<Order>,
+    /// Whether it is at one.
+    busy: Arc<AtomicBool>,
+}
+
+impl Inside {
+    /// Whether it can start a command now. One that was just begun has a moment to become its program.
+    fn is_free(&self) -> bool {
+        for _ in 0..MOMENTS {
+            if !self.busy.load(Ordering::Acquire) {
+                return true;
+            }
+            thread::sleep(MOMENT);
+        }
+        false
+    }
 }
 
 /// A new inner layer, who sends to it, and who is told that it is on.
 struct Renewal {
     inner: Arc<Inner>,
     orders: Receiver<Order>,
+    busy: Arc<AtomicBool>,
     on: Sender<io::Result<()>>,
 }
 
@@ -118,25 +192,28 @@ impl Chamber {
     }
 
     fn order(&mut self, ready: Ready) -> io::Result<Spawning> {
-        let current = self.current.take().filter(|(inner, _)| !inner.is_stale());
-        let (inner, orders) = match current {
-            Some(current) => current,
+        let current = self.current.take().filter(|inside| !inside.inner.is_stale());
+        // One that cannot go on is left to its command; what follows does not wait for that.
+        let inside = match current.filter(Inside::is_free) {
+            Some(inside) => inside,
             None => self.renewed()?,
         };
-        let (child, spawned) = channel();
-        orders.send(Order { ready, child }).map_err(|_| lost())?;
-        self.current = Some((inner, orders));
-        Ok(Spawning(spawned))
+        let ((child, answer), number) = (channel(), ready.number());
+        inside.busy.store(true, Ordering::Release);
+        inside.orders.send(Order { ready, child }).map_err(|_| lost())?;
+        self.current = Some(inside);
+        Ok(Spawning { answer, number })
     }
 
-    fn renewed(&self) -> io::Result<(Arc<Inner>, Sender<Order>)> {
+    fn renewed(&self) -> io::Result<Inside> {
         let inner = Arc::new(Inner::new(&self.sandbox, Abi::of_kernel())?);
         let (orders, taken) = channel();
         let (on, is_on) = channel();
-        let renewal = Renewal { inner: inner.clone(), orders: taken, on };
+        let busy = Arc::new(AtomicBool::new(false));
+        let renewal = Renewal { inner: inner.clone(), orders: taken, busy: busy.clone(), on };
         self.renew.send(renewal).map_err(|_| lost())?;
         is_on.recv().map_err(|_| lost())??;
-        Ok((inner, orders))
+        Ok(Inside { inner, orders, busy })
     }
 }
 
@@ -169,7 +246,7 @@ fn enter(sandbox: &Sandbox) -> io::Result<(Arc<Outer>, Separation)> {
 
 /// Starts a thread for each inner layer; one ends when nobody sends to it any more.
 fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
-    for Renewal { inner, orders, on } in renewals {
+    for Renewal { inner, orders, busy, on } in renewals {
         let separation = separation.clone();
         let failed = on.clone();
         let started = thread("sandbox-start").spawn(move || {
@@ -180,7 +257,9 @@ fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
                 return;
             }
             for Order { ready, child } in orders {
-                let _ = child.send(ready.spawn(separation.entrance()));
+                let spawned = ready.spawn(separation.entrance());
+                busy.store(false, Ordering::Release);
+                let _ = child.send(spawned);
             }
         });
         if let Err(error) = started {

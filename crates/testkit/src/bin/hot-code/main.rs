@@ -39,6 +39,11 @@ fn main() -> ExitCode {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn write(program: &str, output: &str) -> std::io::Result<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(std::io::Error::other(
+            "run it as root: the keeper lets nobody else look into it",
+        ));
+    }
     let program = std::fs::canonicalize(program)?;
     let functions = functions::of(&program)?;
     let mut tracer = trace::Tracer::new(&program, functions.keys().copied().collect());

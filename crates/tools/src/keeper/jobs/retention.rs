@@ -47,7 +47,7 @@ impl Jobs {
         for (key, live) in &self.live {
             let key = || key.clone();
             rewriting.write(&Line::Starting { key: key() })?;
-            let uptime = u64::try_from(live.started.as_millis()).unwrap_or(u64::MAX);
+            let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
             rewriting.write(&Line::Started { key: key(), pid: live.root, uptime })?;
             if let Some(ended) = live.told.clone() {
                 rewriting.write(&Line::Ended { key: key(), ended })?;
