@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "what cargo tells a build script are variables")]
 
 use std::env;
+use std::path::PathBuf;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -14,11 +15,13 @@ fn main() {
     // A linker that somebody chose may not read scripts.
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let chosen = env::var_os("RUSTC_LINKER").is_some() || flags.contains("-fuse-ld=");
-    if let Ok(directory) = env::var("CARGO_MANIFEST_DIR")
-        && has_them
+    if has_them
         && !chosen
+        && let Some(directory) = env::var_os("OUT_DIR").map(PathBuf::from)
+        && std::fs::copy("hot.ld", directory.join("hot.ld")).is_ok()
     {
+        // A copy, because the tree may lie elsewhere when what was built is linked again.
         println!("cargo::rustc-link-arg-bins=-T");
-        println!("cargo::rustc-link-arg-bins={directory}/hot.ld");
+        println!("cargo::rustc-link-arg-bins={}", directory.join("hot.ld").display());
     }
 }
