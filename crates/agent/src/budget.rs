@@ -116,36 +116,23 @@ pub fn reserve(
     amount: &Amount,
     correction: &Amount,
 ) -> Result<std::result::Result<(), Spent>> {
-    let path = path(tx, account)?;
+    let path = charge(tx, account, &amount.plus(correction))?;
     for step in &path {
-        if let Some(what) = step.limits.left_out(&step.used.plus(correction), amount) {
-            charge(tx, &path, correction)?;
+        let before = step.used.minus(amount);
+        if let Some(what) = step.limits.left_out(&before, amount) {
+            charge(tx, account, &Amount::default().minus(amount))?;
             let words = format!("the budget of {} is spent: {what}", spoken(&step.id));
             return Ok(Err(Spent { budget: step.id.clone(), words }));
         }
     }
-    charge(tx, &path, &amount.plus(correction))?;
     Ok(Ok(()))
 }
 
 /// Charges what earlier reservations turn out to differ by.
 pub fn correct(tx: &mut WriteTx<'_>, account: &Account, correction: &Amount) -> Result<()> {
-    let path = path(tx, account)?;
-    charge(tx, &path, correction)
-}
-
-fn charge(tx: &mut WriteTx<'_>, path: &[Step], amount: &Amount) -> Result<()> {
-    if *amount == Amount::default() {
-        return Ok(());
+    if *correction != Amount::default() {
+        charge(tx, account, correction)?;
     }
-    let sql = format!(
-        "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
-         WHERE id IN ({})",
-        places(4, path.len())
-    );
-    let mut values: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
-    values.extend(path.iter().map(|step| &step.id as &dyn ToValue));
-    tx.execute(&sql, &values)?;
     Ok(())
 }
 
@@ -156,30 +143,37 @@ struct Step {
     used: Amount,
 }
 
-/// The budgets of an account, and the day's, which is opened with its first use.
-fn path(tx: &mut WriteTx<'_>, account: &Account) -> Result<Vec<Step>> {
+/// Charges an amount to the budgets of an account, and to the day's, which is opened with its first
+/// use. Answers how they stand then.
+fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<Step>> {
     let today = day_of(tx.now(), account.owner);
+    let ids: Vec<&String> = account.path.iter().chain([&today]).collect();
+    let mut path = charge_each(tx, &ids, amount)?;
+    if !path.iter().any(|step| step.id == today) {
+        open(tx, &today, None, &account.day)?;
+        path.extend(charge_each(tx, &[&today], amount)?);
+    }
+    // What holds today is what the settings say now.
+    for day in path.iter_mut().filter(|step| step.id == today) {
+        day.limits = account.day;
+    }
+    Ok(path)
+}
+
+fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result<Vec<Step>> {
     let sql = format!(
-        "SELECT id, money_limit, tokens_limit, calls_limit, money, tokens, calls
-         FROM budgets WHERE id IN ({})",
-        places(1, account.path.len() + 1)
+        "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
+         WHERE id IN ({})
+         RETURNING id, money_limit, tokens_limit, calls_limit, money, tokens, calls",
+        places(4, ids.len())
     );
-    let ids = account.path.iter().chain([&today]);
-    let ids: Vec<&dyn ToValue> = ids.map(|id| id as &dyn ToValue).collect();
-    let mut path = tx.query(&sql, &ids, |row| {
+    let mut values: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
+    values.extend(ids.iter().map(|id| *id as &dyn ToValue));
+    Ok(tx.query(&sql, &values, |row| {
         let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
         let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
         Ok(Step { id: row.get(0)?, limits, used })
-    })?;
-    match path.iter_mut().find(|step| step.id == today) {
-        // What holds today is what the settings say now.
-        Some(day) => day.limits = account.day,
-        None => {
-            open(tx, &today, None, &account.day)?;
-            path.push(Step { id: today, limits: account.day, used: Amount::default() });
-        }
-    }
-    Ok(path)
+    })?)
 }
 
 /// So many parameters from a number on.

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use crate::functions::Function;
 
-/// Names without their hash survive a change of the compiler or of a dependency, but all instances of
-/// a generic function have one such name. Where that brings in more cold bytes than this, the exact
-/// name is taken.
-const MOST_COLD: u64 = 4096;
+/// Names without their hash hold for every build, but all instances of a generic function have one such
+/// name. Where that brings in more cold bytes than this, the exact name is taken, which holds as long as
+/// neither the compiler nor the features of a dependency change.
+const MOST_COLD: u64 = 256 << 10;
 
 const HEAD: &str = "\
 /* The functions that ordinary work touches, side by side and in the order of their first use, so that
