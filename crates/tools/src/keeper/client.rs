@@ -263,12 +263,8 @@ impl Keeper {
     /// another name does not start it.
     pub async fn run(&self, keeper: &str, job: &Job) -> Result<Ended, KeeperError> {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
-        self.shared.tell_secrets(&link);
-        let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let says = link.ask(Asks::Run { job: Box::new(job.clone()), around: Around::Told }).await;
-        self.shared.route_left(&says, &job.key, &link);
-        end.disarm();
-        ended_of(says?, &job.key)
+        let asks = Asks::Run { job: Box::new(job.clone()), around: Around::Told };
+        ended_of(self.shared.ask_for_end(&link, &job.key, asks).await?, &job.key)
     }
 
     /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Nothing
@@ -278,12 +274,8 @@ impl Keeper {
         let Some(link) = self.shared.link(keeper).filter(|link| link.was_prepared(key)) else {
             return Ok(None);
         };
-        self.shared.tell_secrets(&link);
-        let end = KillOnDrop { link: &link, key, armed: true };
-        let says = link.ask(Asks::Begin { key: key.to_owned() }).await;
-        self.shared.route_left(&says, key, &link);
-        end.disarm();
-        match says? {
+        let asks = Asks::Begin { key: key.to_owned() };
+        match self.shared.ask_for_end(&link, key, asks).await? {
             Says::UnknownKey => Ok(None),
             says => ended_of(says, key).map(Some),
         }
@@ -470,11 +462,22 @@ impl Shared {
         self.links().open.iter().filter(|link| link.is_open()).cloned().collect()
     }
 
-    /// Remembers who has what a job left running.
-    fn route_left(&self, says: &Result<Says, KeeperError>, key: &str, link: &Arc<Link>) {
-        if matches!(says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
+    /// Has a job started and waits for its end; remembers who has what it left running. Dropped
+    /// before that, it kills the job.
+    async fn ask_for_end(
+        &self,
+        link: &Arc<Link>,
+        key: &str,
+        asks: Asks,
+    ) -> Result<Says, KeeperError> {
+        self.tell_secrets(link);
+        let end = KillOnDrop { link, key, armed: true };
+        let says = link.ask(asks).await;
+        if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
             self.links().routes.insert(key.to_owned(), link.clone());
         }
+        end.disarm();
+        says
     }
 
     fn tell_secrets(&self, link: &Link) {

@@ -60,8 +60,7 @@ impl Held {
 
 /// A process behind its gate. Dropped, it is let go without having begun, and is gone.
 pub(super) struct Waiting {
-    way: Option<(Opener, Spawning)>,
-    pipes: Option<Pipes>,
+    way: Option<(Opener, Spawning, Pipes)>,
 }
 
 impl Waiting {
@@ -77,18 +76,17 @@ impl Waiting {
         ready.wait_behind(&closed, &opener);
         pipes.theirs.push(closed);
         let spawning = chambers.begin(sandbox, ready)?;
-        let held = |spawning| Self { way: Some((opener, spawning)), pipes: Some(pipes) };
-        Ok(spawning.map(held))
+        Ok(spawning.map(|spawning| Self { way: Some((opener, spawning, pipes)) }))
     }
 
     /// Its number, as soon as there is one.
     pub(super) fn pid(&self) -> Option<i32> {
-        self.way.as_ref().and_then(|(_, spawning)| spawning.number())
+        self.way.as_ref().and_then(|(_, spawning, _)| spawning.number())
     }
 
     /// It ended before it began, and was reaped.
     pub(super) fn ended(mut self) {
-        if let Some((opener, spawning)) = self.way.take() {
+        if let Some((opener, spawning, _)) = self.way.take() {
             drop(opener);
             let _ = spawning.outcome();
         }
@@ -97,8 +95,7 @@ impl Waiting {
     /// Lets it become its program. Whether it could is known when it has ended.
     pub(super) fn begin(mut self) -> io::Result<(Started, Option<Spawning>)> {
         let gone = || io::Error::other("it was let go");
-        let (opener, spawning) = self.way.take().ok_or_else(gone)?;
-        let pipes = self.pipes.take().ok_or_else(gone)?;
+        let (opener, spawning, pipes) = self.way.take().ok_or_else(gone)?;
         opener.open()?;
         match spawning.number() {
             Some(root) => Ok((pipes.of(root), Some(spawning))),
@@ -109,7 +106,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Some((opener, spawning)) = self.way.take() {
+        if let Some((opener, spawning, _)) = self.way.take() {
             drop(opener);
             // Its place is free for the next when this returns.
             spawning.give_up();
