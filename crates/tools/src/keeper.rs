@@ -17,6 +17,7 @@ mod conversation;
 mod descendants;
 mod ending;
 mod error;
+mod gates;
 mod guard;
 mod held;
 mod input;

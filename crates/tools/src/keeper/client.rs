@@ -263,19 +263,19 @@ impl Keeper {
     /// another name does not start it.
     pub async fn run(&self, keeper: &str, job: &Job) -> Result<Ended, KeeperError> {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
+        self.shared.tell_secrets(&link);
         let asks = Asks::Run { job: Box::new(job.clone()), around: Around::Told };
-        ended_of(self.shared.ask_for_end(&link, &job.key, asks).await?, &job.key)
+        ended_of(self.shared.end_of(&link, &job.key, link.ask(asks)).await?, &job.key)
     }
 
     /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Nothing
     /// where it is not ready, or not any more: then nothing was started. Dropped before its end, it
     /// kills the job.
     pub async fn begin(&self, keeper: &str, key: &str) -> Result<Option<Ended>, KeeperError> {
-        let Some(link) = self.shared.link(keeper).filter(|link| link.was_prepared(key)) else {
-            return Ok(None);
-        };
-        let asks = Asks::Begin { key: key.to_owned() };
-        match self.shared.ask_for_end(&link, key, asks).await? {
+        let Some(link) = self.shared.link(keeper) else { return Ok(None) };
+        self.shared.tell_secrets(&link);
+        let Some(begun) = link.begin(key) else { return Ok(None) };
+        match self.shared.end_of(&link, key, begun).await? {
             Says::UnknownKey => Ok(None),
             says => ended_of(says, key).map(Some),
         }
@@ -462,17 +462,16 @@ impl Shared {
         self.links().open.iter().filter(|link| link.is_open()).cloned().collect()
     }
 
-    /// Has a job started and waits for its end; remembers who has what it left running. Dropped
+    /// Waits for the end of a job that is started; remembers who has what it left running. Dropped
     /// before that, it kills the job.
-    async fn ask_for_end(
+    async fn end_of(
         &self,
         link: &Arc<Link>,
         key: &str,
-        asks: Asks,
+        answer: impl Future<Output = Result<Says, KeeperError>>,
     ) -> Result<Says, KeeperError> {
-        self.tell_secrets(link);
         let end = KillOnDrop { link, key, armed: true };
-        let says = link.ask(asks).await;
+        let says = answer.await;
         if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
             self.links().routes.insert(key.to_owned(), link.clone());
         }

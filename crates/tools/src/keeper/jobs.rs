@@ -16,7 +16,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
-use super::held::{Held, Waiting};
+use super::held::{Begun, Held, Settled};
 use super::job::{Job, Streams};
 use super::kill::{Claims, Killing};
 use super::live::{self, Direction, Live, PARTING_LOOK, PIECE, how, reason};
@@ -134,25 +134,79 @@ impl Jobs {
         std::mem::take(&mut self.said)
     }
 
-    /// Gets a job ready that will be begun in a moment. Whoever does not begin it, or where it
-    /// cannot be, is none the worse.
-    pub(super) fn prepare(&mut self, job: Job, connection: u64, now: Duration) {
-        self.held = None;
-        if self.is_known(&job.key) || !Held::suits(&job) {
-            return;
+    /// Gets a job ready whose gate will be opened in a moment, and tells the waiter its end. Where it
+    /// cannot be, or is not opened in time, the waiter learns that it is not known: nothing was started.
+    pub(super) fn prepare(&mut self, job: Job, gate: OwnedFd, waiter: Waiter, now: Duration) {
+        let key = job.key.clone();
+        // Before its process is there, which its agent can let begin at once: a key that is not in the
+        // log has not run.
+        if !self.is_known(&key)
+            && Held::suits(&job)
+            && self.spool.write(&Line::Starting { key: key.clone() }).is_ok()
+        {
+            let brand = self.brands.as_mut().and_then(Brands::next);
+            let (nothing, chambers) = (&self.nothing, &mut self.chambers);
+            let around = (brand, waiter, now);
+            self.held = Held::new(&self.name, job, gate, nothing, chambers, around);
+            if self.held.is_some() {
+                return;
+            }
+            self.never_began(key, waiter);
+        } else {
+            self.said.push(Said::Answer(waiter, Says::UnknownKey));
         }
-        let brand = self.brands.as_mut().and_then(Brands::next);
-        let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-        self.held = Held::new(&self.name, job, nothing, chambers, (brand, connection), now);
     }
 
-    /// Begins a job that was got ready, and answers its session. Nothing where none is ready with this
-    /// key: then nothing was started.
-    pub(super) fn begin(&mut self, key: &str, now: Duration) -> Option<Result<String, String>> {
-        let Held { job, brand, since, process, .. } =
-            self.held.take_if(|held| held.job.key == key)?;
-        let begun = self.launch(&job, Some((brand, since, process)), now);
-        Some(begun.map(|()| job.session))
+    /// Settles a job that is held before something is done that is about it.
+    pub(super) fn settle(&mut self, is_meant: impl FnOnce(&Held) -> bool, now: Duration) {
+        if let Some(held) = self.held.take_if(|held| is_meant(held)) {
+            match held.settle(false) {
+                Settled::Never(held) => self.never_began(held.job.key.clone(), held.waiter),
+                Settled::Begun(begun) => {
+                    let key = begun.job.key.clone();
+                    self.take_up(*begun, now);
+                    self.note_start(&key);
+                }
+            }
+        }
+    }
+
+    fn never_began(&mut self, key: String, waiter: Waiter) {
+        // Without this line it looks as if nobody knew, which is true and less.
+        let _ = self.spool.write(&Line::LetGo { key });
+        self.said.push(Said::Answer(waiter, Says::UnknownKey));
+    }
+
+    /// Takes up a job that began by itself.
+    fn take_up(&mut self, begun: Begun, now: Duration) {
+        let Begun { job, brand, waiter, times, process } = begun;
+        let outputs = self.outputs(&job);
+        let times = (times.0, times.1.min(now));
+        let mut live = Live::new(&job, process, outputs, brand, times);
+        live.waiters.push(waiter);
+        self.watch(live);
+    }
+
+    fn watch(&mut self, live: Live) {
+        self.children = true;
+        self.claims.root(live.root, &live.job.key);
+        self.live.insert(live.job.key.clone(), live);
+    }
+
+    fn outputs(&self, job: &Job) -> (Output, Output) {
+        let cap = job.limits.output.unwrap_or(CAP);
+        let output = Output::new(self.spool.output_path(&job.key), cap);
+        let without = |output: Output| output.without_secrets(&self.redactor);
+        (without(output), without(Output::in_memory()))
+    }
+
+    /// Writes down the process of a job. It is only for finding leftovers; the marks do that too.
+    fn note_start(&mut self, key: &str) {
+        if let Some(live) = self.live.get(key) {
+            let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
+            let _ =
+                self.spool.write(&Line::Started { key: key.to_owned(), pid: live.root, uptime });
+        }
     }
 
     fn is_known(&self, key: &str) -> bool {
@@ -161,18 +215,6 @@ impl Jobs {
 
     /// Starts a job unless its key is known. An error says why it was not started.
     pub(super) fn start(&mut self, job: &Job, now: Duration) -> Result<(), String> {
-        // Nothing can be started in the sandbox of one that is held.
-        self.held = None;
-        self.launch(job, None, now)
-    }
-
-    /// Starts a job, or begins it where its process is there.
-    fn launch(
-        &mut self,
-        job: &Job,
-        held: Option<(Option<u64>, Duration, Waiting)>,
-        now: Duration,
-    ) -> Result<(), String> {
         if self.is_known(&job.key) {
             return Ok(());
         }
@@ -181,43 +223,19 @@ impl Jobs {
             return Err("Nobody lent it a connection. Nothing was started.".to_owned());
         }
         // Before the start: a key that is not in the log has not run.
-        let forked = held.as_ref().map_or(now, |(_, since, _)| *since);
-        let uptime = u64::try_from(forked.as_millis()).unwrap_or(u64::MAX);
-        let started = |pid| Line::Started { key: job.key.clone(), pid, uptime };
-        let is_there = held.as_ref().and_then(|(_, _, process)| process.pid());
-        let line = is_there.map_or_else(|| Line::Starting { key: job.key.clone() }, started);
-        self.spool.write(&line).map_err(|error| {
+        self.spool.write(&Line::Starting { key: job.key.clone() }).map_err(|error| {
             format!("The keeper cannot write to its spool: {error}. Nothing was started.")
         })?;
-        let cap = job.limits.output.unwrap_or(CAP);
-        let path = self.spool.output_path(&job.key);
-        let outputs = (Output::new(path, cap), Output::in_memory());
-        let outputs =
-            (outputs.0.without_secrets(&self.redactor), outputs.1.without_secrets(&self.redactor));
-        let (brand, begun) = match held {
-            Some((brand, _, process)) => (brand, process.begin()),
-            None => {
-                let brand = self.brands.as_mut().and_then(Brands::next);
-                let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-                let started = live::start(&self.name, job, nothing, lent.as_ref(), chambers);
-                (brand, started.map(|started| (started, None)))
+        let outputs = self.outputs(job);
+        let brand = self.brands.as_mut().and_then(Brands::next);
+        let (nothing, chambers) = (&self.nothing, &mut self.chambers);
+        match live::start(&self.name, job, nothing, lent.as_ref(), chambers) {
+            Ok(started) => {
+                self.watch(Live::new(job, (started, None), outputs, brand, (now, now)));
+                self.note_start(&job.key);
             }
-        };
-        let live = match begun {
-            Ok(begun) => Live::new(job, begun, outputs, brand, (forked, now)),
-            Err(error) => {
-                self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new());
-                return Ok(());
-            }
-        };
-        let (key, root) = (live.job.key.clone(), live.root);
-        if is_there != Some(root) {
-            // It is only for finding leftovers; the marks do that too.
-            let _ = self.spool.write(&Line::Started { key: key.clone(), pid: root, uptime });
+            Err(error) => self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new()),
         }
-        self.children = true;
-        self.claims.root(root, &key);
-        self.live.insert(key, live);
         Ok(())
     }
 
@@ -336,7 +354,6 @@ impl Jobs {
 
     /// Kills a job with all it started; the waiter is told when nothing is left.
     pub(super) fn stop(&mut self, key: &str, waiter: Waiter, why: Why, now: Duration) {
-        self.held.take_if(|held| held.job.key == key);
         match self.live.get_mut(key) {
             Some(live) => {
                 live.stoppers.push(waiter);
@@ -352,20 +369,19 @@ impl Jobs {
 
     /// Kills all jobs of a session.
     pub(super) fn stop_session(&mut self, session: &str, why: Why, now: Duration) {
-        self.held.take_if(|held| held.job.session == session);
         for live in self.live.values_mut().filter(|live| live.job.session == session) {
             live.killing.get_or_insert_with(|| Killing::new(why, now));
         }
     }
 
-    /// Lets go of what a connection had got ready.
-    pub(super) fn let_go(&mut self, connection: u64) {
-        self.held.take_if(|held| held.connection == connection);
+    /// Settles what a connection had got ready.
+    pub(super) fn let_go(&mut self, connection: u64, now: Duration) {
+        self.settle(|held| held.waiter.0 == connection, now);
     }
 
     /// Forgets a connection that is gone.
-    pub(super) fn forget(&mut self, connection: u64) {
-        self.let_go(connection);
+    pub(super) fn forget(&mut self, connection: u64, now: Duration) {
+        self.let_go(connection, now);
         for live in self.live.values_mut() {
             live.waiters.retain(|(of, _)| *of != connection);
             live.stoppers.retain(|(of, _)| *of != connection);
@@ -386,9 +402,11 @@ impl Jobs {
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
         let pid = pid.as_raw_nonzero().get();
-        // One that ended before it began: whoever wants it begun learns why.
-        if let Some(held) = self.held.take_if(|held| held.process.pid() == Some(pid)) {
-            held.process.ended();
+        if let Some(held) = self.held.take_if(|held| held.pid() == Some(pid)) {
+            match held.settle(true) {
+                Settled::Never(held) => self.never_began(held.job.key.clone(), held.waiter),
+                Settled::Begun(begun) => self.take_up(*begun, now),
+            }
         }
         if let Some(key) = self.claims.reaped(pid)
             && let Some(live) = self.live.get_mut(&key)
@@ -413,7 +431,10 @@ impl Jobs {
 
     /// Does what is due: reads outputs, enforces limits, notices ends.
     pub(super) fn advance(&mut self, now: Duration) {
-        self.held.take_if(|held| now >= held.until());
+        self.settle(|held| held.has_begun() || held.is_over(now), now);
+        if let Some(held) = &mut self.held {
+            held.looked(now);
+        }
         let keys: Vec<String> = self.live.keys().cloned().collect();
         for key in keys {
             if let Some(live) = self.live.get_mut(&key) {
@@ -584,7 +605,7 @@ impl Jobs {
     /// When something is due next.
     pub(super) fn due(&self) -> Option<Duration> {
         let strays = self.strays.map(|(_, next)| next);
-        let held = self.held.as_ref().map(Held::until);
+        let held = self.held.as_ref().map(Held::due);
         self.live.values().filter_map(Live::due).chain(strays).chain(held).min()
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::client::Ending;
 use super::error::KeeperError;
+use super::gates::{self, Opener};
 use super::job::Job;
 use super::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
 use super::syscalls::one_way;
@@ -38,10 +39,27 @@ struct State {
     waiting: HashMap<u64, oneshot::Sender<Says>>,
     /// What the keeper was told of the surroundings of jobs.
     around: Surroundings,
-    /// The key of the job that it was last told to get ready.
-    ready: Option<String>,
+    /// The job that it was last told to get ready.
+    ready: Option<Prepared>,
     last: u64,
     closed: bool,
+}
+
+impl State {
+    /// The number of the next request, and where its answer comes.
+    fn expect(&mut self) -> (u64, oneshot::Receiver<Says>) {
+        self.last += 1;
+        let (sender, answer) = oneshot::channel();
+        self.waiting.insert(self.last, sender);
+        (self.last, answer)
+    }
+}
+
+/// A job that a keeper has got ready, as far as its agent knows.
+struct Prepared {
+    key: String,
+    opener: Opener,
+    answer: oneshot::Receiver<Says>,
 }
 
 impl Link {
@@ -83,6 +101,7 @@ impl Link {
         let mut state = self.state();
         state.closed = true;
         state.waiting.clear();
+        state.ready = None;
         let _ = rustix::net::shutdown(self.stream.get_ref(), rustix::net::Shutdown::Both);
     }
 
@@ -92,18 +111,45 @@ impl Link {
         let _ = self.send(&mut self.state(), &Request { number: 0, asks });
     }
 
-    /// Has the keeper get a job ready that may be begun in a moment.
+    /// Has the keeper get a job ready that may be begun in a moment. Where that cannot be done at once,
+    /// it is left.
     pub(super) fn prepare(&self, mut job: Job) {
         let mut state = self.state();
-        let around = state.around.shorten(&mut job);
+        state.ready = None;
+        if state.closed || !state.outgoing.is_empty() {
+            return;
+        }
+        let Ok((opener, gate)) = Opener::new() else { return };
         let key = job.key.clone();
+        let around = state.around.shorten(&mut job);
+        let (number, answer) = state.expect();
         let asks = Asks::Prepare { job: Box::new(job), around };
-        state.ready = self.send(&mut state, &Request { number: 0, asks }).is_ok().then_some(key);
+        let sent = frame(&Request { number, asks }).ok().and_then(|frame| {
+            let sent = gates::send(self.stream.get_ref(), &frame, &gate).ok()?;
+            state.outgoing.extend_from_slice(&frame[sent..]);
+            Some(())
+        });
+        if sent.is_none() {
+            state.waiting.remove(&number);
+            // It was not told what this job was to tell.
+            state.around = Surroundings::default();
+            return;
+        }
+        state.ready = Some(Prepared { key, opener, answer });
+        if !state.outgoing.is_empty() {
+            self.blocked.notify_one();
+        }
     }
 
-    /// Whether the keeper was told last to get this job ready; it is asked once.
-    pub(super) fn was_prepared(&self, key: &str) -> bool {
-        self.state().ready.take_if(|ready| ready == key).is_some()
+    /// Lets a job begin that the keeper was told last to get ready; what it says of it comes later.
+    /// Nothing where there is no such job, or nobody waits for the word to begin any more.
+    pub(super) fn begin(
+        &self,
+        key: &str,
+    ) -> Option<impl Future<Output = Result<Says, KeeperError>> + use<>> {
+        let prepared = self.state().ready.take_if(|ready| ready.key == key)?;
+        let answer = prepared.answer;
+        prepared.opener.open().then(|| async { answer.await.map_err(|_| KeeperError::Lost) })
     }
 
     /// Tells the keeper the secrets that it does not know yet. What is asked later comes later.
@@ -118,14 +164,14 @@ impl Link {
     pub(super) async fn ask(&self, mut asks: Asks) -> Result<Says, KeeperError> {
         let answer = {
             let mut state = self.state();
-            state.last += 1;
-            let number = state.last;
+            let (number, answer) = state.expect();
             if let Asks::Start { job, around } | Asks::Run { job, around } = &mut asks {
                 *around = state.around.shorten(job);
             }
-            self.send(&mut state, &Request { number, asks })?;
-            let (sender, answer) = oneshot::channel();
-            state.waiting.insert(number, sender);
+            if let Err(error) = self.send(&mut state, &Request { number, asks }) {
+                state.waiting.remove(&number);
+                return Err(error);
+            }
             answer
         };
         answer.await.map_err(|_| KeeperError::Lost)

@@ -28,10 +28,9 @@ pub(super) enum Asks {
     Start { job: Box<Job>, around: Around },
     /// Starts a job that is not known yet. The answer is its end.
     Run { job: Box<Job>, around: Around },
-    /// Gets a job ready that may be begun in a moment. Nobody waits for the answer.
+    /// Gets a job ready, whose process waits at a gate that comes with this as a descriptor. The answer
+    /// is its end, or that it is not known where it cannot begin any more.
     Prepare { job: Box<Job>, around: Around },
-    /// Begins a job that was got ready. The answer is its end; where none is ready, nothing begins.
-    Begin { key: String },
     /// The answer is the end of the job.
     Await { key: String },
     /// How the job stands.

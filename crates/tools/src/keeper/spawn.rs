@@ -11,7 +11,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::time::Duration;
+
+use mainstay_store::{Clock, SystemClock};
 
 use super::job::Program;
 
@@ -42,8 +45,8 @@ pub(crate) struct Ready {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
-    /// The gate that it waits at before it becomes its program, and the end that opens it.
-    gate: Option<(RawFd, RawFd)>,
+    /// The gate that it waits at before it becomes its program.
+    gate: Option<(RawFd, Beginning)>,
     number: Number,
 }
 
@@ -57,20 +60,31 @@ impl Number {
     }
 }
 
-/// Opens a gate. Dropped, the gate stays closed for ever, and whoever waits at it gives up.
-pub(super) struct Opener(OwnedFd);
+/// Whether a process that waits at a gate has begun, and when. It is settled once: by the process, which
+/// was let through, or by whoever gives it up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beginning(Arc<AtomicI64>);
 
-/// A gate: a child that waits at the second end becomes its program when the first one opens it.
-pub(super) fn gate() -> io::Result<(Opener, OwnedFd)> {
-    let (closed, opener) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    Ok((Opener(opener), closed))
+impl Beginning {
+    const OPEN: i64 = 0;
+    const NEVER: i64 = -1;
+
+    /// Since when it has been running, by the uptime.
+    pub(super) fn time(&self) -> Option<Duration> {
+        let millis = u64::try_from(self.0.load(Ordering::Acquire)).ok()?;
+        (millis > 0).then_some(Duration::from_millis(millis))
+    }
+
+    /// Keeps it from beginning, unless it has begun.
+    pub(super) fn prevent(&self) {
+        settle(&self.0, Self::NEVER);
+    }
 }
 
-impl Opener {
-    pub(super) fn open(self) -> io::Result<()> {
-        rustix::io::write(&self.0, &[1])?;
-        Ok(())
-    }
+/// Settles a beginning. False where that was done before.
+fn settle(beginning: &AtomicI64, how: i64) -> bool {
+    let (then, now) = (Ordering::AcqRel, Ordering::Acquire);
+    beginning.compare_exchange(Beginning::OPEN, how, then, now).is_ok()
 }
 
 /// A user namespace and a network that a process enters before it begins.
@@ -105,10 +119,13 @@ impl Start<'_> {
 }
 
 impl Ready {
-    /// Has the process wait at a gate before it becomes its program. Whatever becomes of it, it is
-    /// reaped by whoever reaps all.
-    pub(super) fn wait_behind(&mut self, closed: &OwnedFd, opener: &Opener) {
-        self.gate = Some((closed.as_raw_fd(), opener.0.as_raw_fd()));
+    /// Has the process wait at a gate before it becomes its program: until a byte can be read there, or
+    /// for ever where nobody is left who could write one. Whatever becomes of it, it is reaped by
+    /// whoever reaps all.
+    pub(super) fn wait_behind(&mut self, gate: &OwnedFd) -> Beginning {
+        let beginning = Beginning::default();
+        self.gate = Some((gate.as_raw_fd(), beginning.clone()));
+        beginning
     }
 
     /// Tells the number of the process.
@@ -142,8 +159,8 @@ impl Ready {
             errors: *errors,
             user,
             network,
-            gate: gate.map_or(-1, |(closed, _)| closed),
-            opener: gate.map_or(-1, |(_, opener)| opener),
+            gate: gate.as_ref().map_or(-1, |(gate, _)| *gate),
+            beginning: gate.as_ref().map_or(std::ptr::null(), |(_, begun)| Arc::as_ptr(&begun.0)),
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
             mask: unsafe { std::mem::zeroed() },
             failed: 0,
@@ -197,9 +214,9 @@ struct Child {
     /// Namespaces to enter; below zero where there are none.
     user: RawFd,
     network: RawFd,
-    /// The gate to wait at, below zero where there is none, and the end of it that is not ours.
+    /// The gate to wait at, below zero where there is none, and where to say that it was let through.
     gate: RawFd,
-    opener: RawFd,
+    beginning: *const AtomicI64,
     /// The signals that are blocked in the program.
     mask: libc::sigset_t,
     /// What went wrong; zero while nothing did.
@@ -219,7 +236,7 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
             && libc::chdir((*child).directory) == 0
             && ((*child).user < 0 || libc::setns((*child).user, libc::CLONE_NEWUSER) == 0)
             && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0)
-            && ((*child).gate < 0 || is_opened((*child).gate, (*child).opener));
+            && ((*child).gate < 0 || is_let_through((*child).gate, (*child).beginning));
         if ready {
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
@@ -235,26 +252,27 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
     }
 }
 
-/// Waits at a gate. Whoever could open it may die: then no end is left but ours, which is closed.
+/// Waits at a gate. False where nobody is left who could open it, or it was given up.
 ///
 /// # Safety
 ///
-/// Only for a child that borrows memory, whose descriptors are its own.
-unsafe fn is_opened(gate: RawFd, opener: RawFd) -> bool {
+/// Only for a child that borrows memory: the gate is its own, and the word is there for as long.
+unsafe fn is_let_through(gate: RawFd, beginning: *const AtomicI64) -> bool {
     let mut word = 0_u8;
-    // SAFETY: both are descriptors of the child, and one byte is valid for writing.
+    // SAFETY: the gate is a descriptor of the child, one byte is valid for writing, and the pointer is to
+    // what whoever waits for the child owns.
     unsafe {
-        libc::close(opener);
-        loop {
+        let opened = loop {
             match libc::read(gate, (&raw mut word).cast(), 1) {
-                1 => return true,
                 -1 if *libc::__errno_location() == libc::EINTR => {}
-                _ => {
-                    *libc::__errno_location() = libc::ECANCELED;
-                    return false;
-                }
+                read => break read == 1,
             }
+        };
+        let through = opened && settle(&*beginning, SystemClock.uptime_millis().max(1));
+        if !through {
+            *libc::__errno_location() = libc::ECANCELED;
         }
+        through
     }
 }
 

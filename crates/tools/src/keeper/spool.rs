@@ -32,7 +32,9 @@ pub(super) enum Line {
     Keeper { identity: String },
     /// A job is about to start.
     Starting { key: String },
-    /// Its process is there, since `uptime` in milliseconds, and is or is about to be its program.
+    /// It never began: it was let go while its process waited for the word to.
+    LetGo { key: String },
+    /// Its process is there, since `uptime` in milliseconds.
     Started { key: String, pid: i32, uptime: u64 },
     /// It ended.
     Ended { key: String, ended: Ended },
@@ -220,6 +222,7 @@ impl Record {
             match line {
                 Line::Keeper { .. } => {}
                 Line::Starting { key } => drop(record.starting.insert(key, None)),
+                Line::LetGo { key } => drop(record.starting.remove(&key)),
                 Line::Started { key, pid, uptime } => {
                     record.starting.insert(key, Some((pid, uptime)));
                 }

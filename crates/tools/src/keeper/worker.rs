@@ -1,7 +1,7 @@
 //! The worker's loop: connections of agents, the outputs of jobs, ends of children, time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Read, Write};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::ending::Why;
+use super::gates::receive;
 use super::job::Job;
 use super::jobs::{Jobs, Said};
 use super::live::Direction;
@@ -23,6 +24,9 @@ use super::syscalls::child_signals;
 const FIRST: Duration = Duration::from_secs(10);
 /// An agent that does not read so much is cut off.
 const MOST_WAITING: usize = 64 << 20;
+
+/// A connection with so many gates that nobody asked to wait at is a mistake.
+const MOST_GATES: usize = 16;
 
 /// Runs the worker until it has nothing to do any more.
 pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> io::Result<()> {
@@ -77,6 +81,8 @@ struct Connection {
     /// Whether it began with the token.
     greeted: bool,
     incoming: Incoming,
+    /// The gates that came with it, in the order of the requests that they belong to.
+    gates: VecDeque<OwnedFd>,
     outgoing: Vec<u8>,
     /// What it told of the surroundings of its jobs.
     around: Surroundings,
@@ -186,6 +192,7 @@ impl Worker {
                 stream,
                 greeted: false,
                 incoming: Incoming::default(),
+                gates: VecDeque::new(),
                 outgoing: Vec::new(),
                 around: Surroundings::default(),
                 sessions: BTreeSet::new(),
@@ -222,12 +229,15 @@ impl Worker {
     fn answer(&mut self, id: u64, Request { number, asks }: Request) {
         let now = now();
         let waiter = (id, number);
+        self.jobs.settle(|held| held.is_meant(&asks), now);
         let says = match asks {
             Asks::Attach { session } => {
                 // What another agent asked for before it died counts as asked.
                 let others: Vec<u64> =
                     self.connections.keys().copied().filter(|of| *of != id).collect();
                 others.into_iter().for_each(|of| self.hear(of));
+                // Also what it got ready: from now on it has begun or never will.
+                self.jobs.settle(|held| held.job.session == session, now);
                 self.orphaned.remove(&session);
                 let jobs = self.jobs.list(&session, now);
                 let news = self.jobs.repeat_news(&session);
@@ -256,19 +266,14 @@ impl Worker {
                 }
             }
             Asks::Prepare { mut job, around } => {
-                if self.complete(id, &mut job, around).is_ok() {
-                    self.jobs.prepare(*job, id, now);
+                let gate = self.connections.get_mut(&id).and_then(Connection::gate);
+                if self.complete(id, &mut job, around).is_err() {
+                    return;
                 }
-                return;
+                let Some(gate) = gate else { return self.reply(id, number, Says::UnknownKey) };
+                self.join(id, job.session.clone());
+                return self.jobs.prepare(*job, gate, waiter, now);
             }
-            Asks::Begin { key } => match self.jobs.begin(&key, now) {
-                None => Says::UnknownKey,
-                Some(Err(words)) => Says::Refused(words),
-                Some(Ok(session)) => {
-                    self.join(id, session);
-                    return self.jobs.await_end(&key, waiter);
-                }
-            },
             Asks::Await { key } => return self.jobs.await_end(&key, waiter),
             Asks::Poll { key } => self.standing(&key, now),
             Asks::Read { key, offset, limit } => self.jobs.read(&key, offset, limit),
@@ -329,7 +334,7 @@ impl Worker {
     fn leave(&mut self, id: u64, number: u64, now: Duration) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.leaving = Some(number);
-        self.jobs.let_go(id);
+        self.jobs.let_go(id, now);
         for session in connection.sessions.clone() {
             if !self.is_shared(id, &session) {
                 self.jobs.stop_session(&session, Why::AgentLeft, now);
@@ -415,7 +420,7 @@ impl Worker {
             .map(|(id, _)| *id)
             .collect();
         for id in closed {
-            self.jobs.forget(id);
+            self.jobs.forget(id, now);
             let Some(connection) = self.connections.remove(&id) else { continue };
             self.abandoned |= connection.greeted && !connection.left;
             for session in connection.sessions {
@@ -432,20 +437,28 @@ impl Connection {
     fn receive(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {
-            match self.stream.read(&mut buffer) {
+            match receive(&self.stream, &mut buffer, &mut self.gates) {
                 Ok(0) => return self.closed = true,
                 Ok(length) => {
                     self.incoming.push(&buffer[..length]);
+                    if self.gates.len() > MOST_GATES {
+                        return self.closed = true;
+                    }
                     if length < buffer.len() {
                         // There is rarely more; if so, it is seen next time.
                         return;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
                 Err(_) => return self.closed = true,
             }
         }
+    }
+
+    /// The gate of the next request that has one.
+    fn gate(&mut self) -> Option<OwnedFd> {
+        self.gates.pop_front()
     }
 
     fn send(&mut self) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mainstay_tools::keeper::{Ended, How, Job, Limits, Program};
+use mainstay_tools::keeper::{Collected, Ended, How, Job, Limits, Program, Why};
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
 
 use crate::scene::{Scene, children, in_time, job, kill, until, worker};
@@ -178,20 +178,37 @@ async fn one_that_another_command_stops_holds_nobody_up() {
         let free = job(&format!("free {round}"), "echo free");
         let ended = in_time(scene.keeper.run(&name, &free)).await.unwrap();
         assert_eq!(ended.output.text(), "free\n");
-        let other = counting(&format!("other {round}"), &file);
+        // It may be stopped when it is its program already, as any command can stop another.
+        let limits = Limits { wall: Some(Duration::from_millis(500)), ..Limits::default() };
+        let other = Job { limits, ..counting(&format!("other {round}"), &file) };
         in_time(scene.keeper.run(&name, &other)).await.unwrap();
     }
-    // One that is stopped when it begins has its limit all the same.
-    let limits = Limits { wall: Some(Duration::from_millis(700)), ..Limits::default() };
-    let last = Job { limits, ..counting("last", &file) };
-    scene.keeper.prepare(&name, last.clone());
-    until("it is stopped", SOON, || children(worker).iter().any(|(_, state)| *state == 'T')).await;
-    let (begun, other) = tokio::join!(in_time(scene.keeper.begin(&name, "last")), async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        in_time(scene.keeper.run(&name, &counting("beside", &file))).await
-    });
-    assert!(matches!(begun.unwrap().unwrap().how, How::Killed(_)));
-    other.unwrap();
+    // One that is stopped when it is to begin never does: at the latest when its time is over, sooner
+    // where another is run. It can be run then.
+    for alone in [true, false] {
+        let last = counting(&format!("last {alone}"), &file);
+        scene.keeper.prepare(&name, last.clone());
+        let stopped = || children(worker).iter().any(|(_, state)| *state == 'T');
+        until("it is stopped", SOON, stopped).await;
+        let before = lines(&file);
+        let (begun, other) = tokio::join!(in_time(scene.keeper.begin(&name, &last.key)), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            match alone {
+                true => None,
+                false => Some(in_time(scene.keeper.run(&name, &job("beside", "true"))).await),
+            }
+        });
+        assert_eq!(begun.unwrap(), None);
+        assert!(other.is_none_or(|other| other.unwrap().how == How::Code(0)));
+        assert_eq!(lines(&file), before);
+    }
+    in_time(scene.keeper.stop("busybody")).await.unwrap();
+    let before = lines(&file);
+    for alone in [true, false] {
+        let last = counting(&format!("last {alone}"), &file);
+        assert_eq!(in_time(scene.keeper.run(&name, &last)).await.unwrap().how, How::Code(0));
+    }
+    assert_eq!(lines(&file), before + 2);
     in_time(scene.keeper.leave()).await;
     until("nothing is left", SOON, || children(worker).is_empty()).await;
 }
@@ -247,4 +264,57 @@ async fn nothing_is_held_when_the_agent_leaves_or_the_keeper_dies() {
         until("it is gone", SOON, || !held.iter().any(|(pid, _)| alive(*pid))).await;
         assert_eq!(lines(&file), 0);
     }
+}
+
+#[tokio::test]
+async fn one_that_began_is_read_limited_and_killed_like_any_other() {
+    let (scene, name, worker) = working().await;
+    let file = scene.directory.path().join("lines");
+    let line = |key: &str, line: &str| Job {
+        program: Program::Line(line.to_owned()),
+        ..counting(key, &file)
+    };
+    // More than its pipe holds, so that somebody must read.
+    let long = line("long", "head -c 300000 /dev/zero; exit 3");
+    scene.keeper.prepare(&name, long.clone());
+    let ended = run(&scene, &name, &long).await;
+    assert_eq!((ended.how, ended.output.total), (How::Code(3), 300_000));
+    let wall = Duration::from_millis(300);
+    let limits = Limits { wall: Some(wall), ..Limits::default() };
+    let slow = Job { limits, ..line("slow", "sleep 300") };
+    scene.keeper.prepare(&name, slow.clone());
+    let ended = run(&scene, &name, &slow).await;
+    assert_eq!(ended.how, How::Killed(Why::Wall(wall)));
+    assert!(ended.took >= wall, "{:?}", ended.took);
+    // Its end is not waited for any more.
+    let unwanted = line("unwanted", "sleep 300 | cat");
+    for pause in [0, 100] {
+        let unwanted = Job { key: format!("unwanted {pause}"), ..unwanted.clone() };
+        scene.keeper.prepare(&name, unwanted.clone());
+        let running = run(&scene, &name, &unwanted);
+        assert!(tokio::time::timeout(Duration::from_millis(pause), running).await.is_err());
+        until("it is gone", SOON, || children(worker).is_empty()).await;
+    }
+    in_time(scene.keeper.leave()).await;
+}
+
+#[tokio::test]
+async fn the_log_tells_one_that_was_let_go_from_one_that_nobody_knows_of() {
+    if !is_possible() {
+        return;
+    }
+    let (scene, name, worker) = working().await;
+    let file = scene.directory.path().join("lines");
+    scene.keeper.prepare(&name, counting("let go", &file));
+    in_time(scene.keeper.run(&name, &job("other", "true"))).await.unwrap();
+    scene.keeper.prepare(&name, counting("held", &file));
+    until("its process is there", SOON, || !children(worker).is_empty()).await;
+    kill(worker);
+    let dead = || !matches!(scene.keeper.collect(&name, "held"), Collected::Running);
+    until("the keeper is dead", SOON, dead).await;
+    assert_eq!(scene.keeper.collect(&name, "let go"), Collected::NeverStarted);
+    // Its agent could have let it begin.
+    assert!(matches!(scene.keeper.collect(&name, "held"), Collected::InDoubt(_)));
+    assert_eq!(scene.keeper.collect(&name, "unheard of"), Collected::NeverStarted);
+    assert_eq!(lines(&file), 0);
 }

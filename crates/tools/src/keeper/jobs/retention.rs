@@ -53,6 +53,9 @@ impl Jobs {
                 rewriting.write(&Line::Ended { key: key(), ended })?;
             }
         }
+        if let Some(held) = &self.held {
+            rewriting.write(&Line::Starting { key: held.job.key.clone() })?;
+        }
         self.spool.replace(rewriting)?;
         for (key, place) in places {
             if let Some(past) = self.past.get_mut(&key) {
