@@ -50,8 +50,8 @@ pub(super) struct Begun {
 
 /// What became of a job that was held.
 pub(super) enum Settled {
-    /// It never began, and never will.
-    Never(Held),
+    /// It never began, and never will: its key, and who was to be told.
+    Never(String, Waiter),
     Begun(Box<Begun>),
 }
 
@@ -126,18 +126,17 @@ impl Held {
 
     /// Lets it go unless it has begun. `gone` where its process was reaped.
     pub(super) fn settle(mut self, gone: bool) -> Settled {
-        match self.process.settle(gone) {
-            None => Settled::Never(self),
-            Some((time, process)) => {
-                let Self { job, brand, waiter, since, .. } = self;
-                Settled::Begun(Box::new(Begun {
-                    job,
-                    brand,
-                    waiter,
-                    times: (since, time),
-                    process,
-                }))
-            }
+        let begun = self.process.settle(gone);
+        let Self { job, brand, waiter, since, .. } = self;
+        match begun {
+            None => Settled::Never(job.key, waiter),
+            Some((time, process)) => Settled::Begun(Box::new(Begun {
+                job,
+                brand,
+                waiter,
+                times: (since, time),
+                process,
+            })),
         }
     }
 }

@@ -161,7 +161,7 @@ impl Jobs {
     pub(super) fn settle(&mut self, is_meant: impl FnOnce(&Held) -> bool, now: Duration) {
         if let Some(held) = self.held.take_if(|held| is_meant(held)) {
             match held.settle(false) {
-                Settled::Never(held) => self.never_began(held.job.key.clone(), held.waiter),
+                Settled::Never(key, waiter) => self.never_began(key, waiter),
                 Settled::Begun(begun) => {
                     let key = begun.job.key.clone();
                     self.take_up(*begun, now);
@@ -404,7 +404,7 @@ impl Jobs {
         let pid = pid.as_raw_nonzero().get();
         if let Some(held) = self.held.take_if(|held| held.pid() == Some(pid)) {
             match held.settle(true) {
-                Settled::Never(held) => self.never_began(held.job.key.clone(), held.waiter),
+                Settled::Never(key, waiter) => self.never_began(key, waiter),
                 Settled::Begun(begun) => self.take_up(*begun, now),
             }
         }

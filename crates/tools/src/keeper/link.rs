@@ -149,7 +149,7 @@ impl Link {
     ) -> Option<impl Future<Output = Result<Says, KeeperError>> + use<>> {
         let prepared = self.state().ready.take_if(|ready| ready.key == key)?;
         let answer = prepared.answer;
-        prepared.opener.open().then(|| async { answer.await.map_err(|_| KeeperError::Lost) })
+        prepared.opener.open().then_some(async { answer.await.map_err(|_| KeeperError::Lost) })
     }
 
     /// Tells the keeper the secrets that it does not know yet. What is asked later comes later.

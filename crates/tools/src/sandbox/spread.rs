@@ -1,8 +1,11 @@
 //! All of a tree but some places in it, as a list of what is allowed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, Stat};
 
 /// What to allow so that closed places stay closed, and what that was read from.
 #[derive(Debug, Default)]
@@ -13,48 +16,79 @@ pub(super) struct Spread {
 
 /// A directory with a closed place below it: its entries are allowed one by one. What comes to be
 /// in it later is closed until that is done again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Split {
-    path: PathBuf,
-    changed: Option<(i64, i64)>,
+    /// Absent where there is none to be seen.
+    directory: Option<OwnedFd>,
+    changed: Option<Changed>,
+    /// Where another may take its place unseen: one below is in a directory that is looked at too.
+    path: Option<PathBuf>,
 }
 
+/// Which directory it is, and when its entries last changed.
+type Changed = (u64, u64, i64, i64);
+
 impl Split {
-    fn of(path: &Path) -> Self {
-        Self { path: path.to_owned(), changed: changed(path) }
+    fn of(path: &Path, is_root: bool) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty()).ok();
+        let changed =
+            directory.as_ref().and_then(|directory| changed(rustix::fs::fstat(directory)));
+        Self { directory, changed, path: is_root.then(|| path.to_owned()) }
     }
 
     /// Whether its entries may be others by now.
     pub(super) fn is_stale(&self) -> bool {
-        changed(&self.path) != self.changed
+        let (directory, path) = (self.directory.as_ref(), self.path.as_ref());
+        directory.is_some_and(|directory| changed(rustix::fs::fstat(directory)) != self.changed)
+            || path.is_some_and(|path| changed(rustix::fs::stat(path)) != self.changed)
     }
 }
 
-fn changed(path: &Path) -> Option<(i64, i64)> {
-    fs::metadata(path).ok().map(|found| (found.mtime(), found.mtime_nsec()))
+#[expect(clippy::unnecessary_cast, reason = "their widths differ between platforms")]
+fn changed(found: rustix::io::Result<Stat>) -> Option<Changed> {
+    let found = found.ok().filter(|found| found.st_nlink > 0)?;
+    let time = (found.st_mtime as i64, found.st_mtime_nsec as i64);
+    Some((found.st_dev as u64, found.st_ino as u64, time.0, time.1))
 }
 
 impl Spread {
     /// Adds all of a tree but the closed places. Paths are real.
     pub(super) fn add(&mut self, path: &Path, closed: &[PathBuf]) {
-        if closed.iter().any(|closed| path.starts_with(closed)) {
+        // Written the one way, so that what is within another can be told from the letters.
+        let plain = |path: &Path| path.components().collect::<PathBuf>();
+        let closed: Vec<PathBuf> = closed.iter().map(|closed| plain(closed)).collect();
+        let closed: Vec<&Path> = closed.iter().map(PathBuf::as_path).collect();
+        self.add_part(&plain(path), &closed, true);
+    }
+
+    fn add_part(&mut self, path: &Path, closed: &[&Path], is_root: bool) {
+        if closed.iter().any(|closed| is_within(path, closed)) {
             return;
         }
-        let below: Vec<PathBuf> =
-            closed.iter().filter(|closed| closed.starts_with(path)).cloned().collect();
+        let below: Vec<&Path> =
+            closed.iter().copied().filter(|closed| is_within(closed, path)).collect();
         if below.is_empty() {
             return self.open.push(path.to_owned());
         }
         // Before its entries are read, so that a change meanwhile is noticed.
-        self.split.push(Split::of(path));
+        self.split.push(Split::of(path, is_root));
         let Ok(entries) = fs::read_dir(path) else { return };
         for entry in entries.flatten() {
             // What a link leads to is allowed where it is.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.add(&entry.path(), &below);
+                self.add_part(&entry.path(), &below, false);
             }
         }
     }
+}
+
+/// Whether a place is in a tree, or is it. Their letters are compared: there are many, and taking each
+/// path apart took most of a keeper's start.
+fn is_within(path: &Path, tree: &Path) -> bool {
+    let (path, tree) = (path.as_os_str().as_bytes(), tree.as_os_str().as_bytes());
+    let rest = path.strip_prefix(tree);
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || tree == b"/")
 }
 
 #[cfg(test)]
@@ -69,7 +103,8 @@ mod tests {
             fs::create_dir_all(root.join(path)).unwrap();
         }
         std::os::unix::fs::symlink(root.join("b/secret"), root.join("b/link")).unwrap();
-        let closed = [root.join("b/secret"), root.join("b/absent"), PathBuf::from("/elsewhere")];
+        let closed = ["b//secret/", "b/absent"].map(|path| root.join(path));
+        let closed = [&closed[..], &[PathBuf::from("/elsewhere")]].concat();
         let mut spread = Spread::default();
         spread.add(&root, &closed);
         spread.open.sort();
@@ -81,11 +116,48 @@ mod tests {
     }
 
     #[test]
+    fn another_directory_in_the_place_of_one_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap().join("work");
+        let closed = [root.join("a/secret")];
+        for (moved, other) in [("work/a", "work/a"), ("work", "work/a")] {
+            fs::create_dir_all(root.join("a/secret")).unwrap();
+            let mut spread = Spread::default();
+            spread.add(&root, &closed);
+            assert_eq!(spread.split.len(), 2);
+            assert!(!spread.split.iter().any(Split::is_stale));
+            let above = directory.path();
+            mainstay_store::fsatomic::rename(&above.join(moved), &above.join("gone")).unwrap();
+            assert!(spread.split.iter().any(Split::is_stale), "{moved} is gone");
+            fs::create_dir_all(above.join(other)).unwrap();
+            assert!(spread.split.iter().any(Split::is_stale), "{moved} is another");
+            fs::remove_dir_all(above.join("gone")).unwrap();
+            fs::remove_dir_all(&root).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_within_a_tree_is_told_by_whole_names() {
+        for (path, tree, expected) in [
+            ("/a/b", "/a", true),
+            ("/a", "/a", true),
+            ("/a", "/", true),
+            ("/", "/", true),
+            ("/ab", "/a", false),
+            ("/a", "/a/b", false),
+            ("/", "/a", false),
+        ] {
+            assert_eq!(is_within(Path::new(path), Path::new(tree)), expected, "{path} in {tree}");
+        }
+    }
+
+    #[test]
     fn a_tree_without_closed_places_is_allowed_as_a_whole_and_one_in_them_not_at_all() {
         let closed = [PathBuf::from("/etc")];
         let mut spread = Spread::default();
         spread.add(Path::new("/usr"), &closed);
         spread.add(Path::new("/etc/ssl"), &closed);
-        assert_eq!((spread.open, spread.split), (vec![PathBuf::from("/usr")], vec![]));
+        assert_eq!(spread.open, [PathBuf::from("/usr")]);
+        assert!(spread.split.is_empty());
     }
 }
