@@ -127,14 +127,14 @@ impl Drive<'_> {
         let (Some(tool), Ok(arguments)) = (&pending.tool, &pending.arguments) else {
             return Ok(());
         };
-        let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
-        let action = tool.action(&pending.invocation(&session, arguments, &workplace));
+        let act = pending.act(tool, arguments, self.work);
+        let workplace = self.work.workplace.clone();
         let parts = self.work.agent.parts.clone();
         let change = Change {
             store: &parts.store,
             session: self.work.id,
             call: pending.id,
-            action: &action,
+            act,
             // A hook after the call may change more than the call itself.
             hooked: parts.settings.hooks.any(Moment::PostToolUse),
             workplace: &workplace,
@@ -226,31 +226,30 @@ impl Drive<'_> {
                 }
             }
         }
-        for (pending, _) in running {
-            (self.observer)(pending.event());
-            self.told.push(pending.id);
-        }
         Ok(true)
     }
 
     /// Runs calls beside each other and takes in their outcomes as they come.
     async fn run_group(&mut self, running: Vec<(Pending, Step)>) -> std::result::Result<(), Halt> {
+        if self.cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
         let mut waits = None;
         let mut flights: FuturesUnordered<_> = running
-            .into_iter()
+            .iter()
             .map(|(pending, step)| {
                 let (workplace, session) = (self.work.workplace.clone(), self.work.id.to_string());
                 let hooks = self.work.agent.parts.settings.hooks.clone();
                 let cancel = self.cancel;
                 async move {
                     let mut landed = match step {
-                        Step::Settle => settle(&pending, &workplace, &session).await,
-                        _ => Landed::Done(fly(&pending, &workplace, &session).await),
+                        Step::Settle => settle(pending, &workplace, &session).await,
+                        _ => Landed::Done(fly(pending, &workplace, &session).await),
                     };
                     let heard = match &mut landed {
                         Landed::Done(outcome) => {
                             let place = (session.as_str(), &*workplace);
-                            hooks::after_call(&hooks, &pending, outcome, place, cancel).await
+                            hooks::after_call(&hooks, pending, outcome, place, cancel).await
                         }
                         _ => Heard::default(),
                     };
@@ -258,19 +257,28 @@ impl Drive<'_> {
                 }
             })
             .collect();
+        // They begin, and then it is told that they do: telling takes its time.
+        let mut first = flights.next().now_or_never();
+        for (pending, _) in &running {
+            (self.observer)(pending.event());
+            self.told.push(pending.id);
+        }
         loop {
-            let landed = tokio::select! {
+            let landed = match first.take() {
+                Some(landed) => Ok(landed),
+                None => tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => {
                     // What has its outcome and waits for hooks only is done.
                     while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
                         if let Landed::Done(outcome) = landed {
-                            self.finish(&pending, outcome)?;
+                            self.finish(pending, outcome)?;
                         }
                     }
                     return Err(Halt::Cancelled);
                 }
                 landed = timeout_at(self.deadline, flights.next()) => landed,
+                },
             };
             let (pending, landed, heard) = match landed {
                 Ok(Some(landed)) => landed,
@@ -288,7 +296,7 @@ impl Drive<'_> {
                     waits.get_or_insert(Halt::Parked { reason, resume_at });
                 }
                 Landed::Done(outcome) => {
-                    self.finish(&pending, outcome)?;
+                    self.finish(pending, outcome)?;
                     if let Some(reason) = heard.halt {
                         return Err(Halt::Stopped(reason));
                     }
@@ -298,9 +306,9 @@ impl Drive<'_> {
                     }
                 }
                 // It never ran: it comes back as a call like any other.
-                Landed::NotStarted => self.put_back(&pending),
+                Landed::NotStarted => self.put_back(pending),
                 Landed::InDoubt(words) => {
-                    self.finish(&pending, in_doubt(pending.started_at, &words))?;
+                    self.finish(pending, in_doubt(pending.started_at, &words))?;
                 }
             }
         }
@@ -352,7 +360,11 @@ impl Drive<'_> {
 
     /// Takes in what the model will read of a call.
     fn land(&mut self, pending: &Pending, mut outcome: Outcome, fingerprint: String) -> Result<()> {
-        outcome.facts.extend(from_network(&outcome.facts, &self.work.workplace.workspace));
+        outcome.facts.extend(from_network(
+            &outcome.facts,
+            pending.act.get().map(Arc::as_ref),
+            &self.work.workplace.workspace,
+        ));
         redaction::outcome(&self.work.agent.parts.settings.redactor, &mut outcome);
         if self.known.count() >= TOGETHER {
             self.commit(|_| Ok(()))?;

@@ -1,6 +1,6 @@
 //! A call on its way: what is to be done with it, before anything is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
@@ -14,7 +14,7 @@ use crate::approval::bound;
 use crate::deciding::Doubt;
 use crate::guard::{LoopGuard, Thresholds, Verdict};
 use crate::hooks::{Hooked, Permission};
-use crate::policy::{self, Class, Decision, Judged};
+use crate::policy::{self, Act, Class, Decision, Judged};
 use crate::work::Work;
 use crate::{Event, Settings};
 
@@ -33,6 +33,8 @@ pub(crate) struct Pending {
     pub(crate) hooked: Option<Hooked>,
     /// The request that a person said yes to.
     pub(crate) approval: Option<Id>,
+    /// What it is to do, once that was read.
+    pub(crate) act: OnceLock<Arc<Act>>,
 }
 
 /// What is to be done with a call.
@@ -65,7 +67,17 @@ impl Pending {
             started_at: None,
             hooked: None,
             approval: None,
+            act: OnceLock::new(),
         }
+    }
+
+    /// What it is to do, read once.
+    pub(crate) fn act(&self, tool: &Arc<dyn Tool>, arguments: &Value, work: &Work) -> &Act {
+        self.act.get_or_init(|| {
+            let session = work.id.to_string();
+            let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+            Arc::new(Act::new(action, &work.workplace.workspace))
+        })
     }
 
     /// A call that was there before this process.
@@ -154,8 +166,8 @@ impl Pending {
                 "[Mainstay: not run. A hook refused it: {reason}]"
             )));
         }
-        let session = work.id.to_string();
-        let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
+        let act = self.act(tool, arguments, work);
+        let action = act.action();
         if let Action::Write(_) | Action::Execute(_) = action
             && let Some(mark) = settings.redactor.mark_in(&self.call.arguments)
         {
@@ -166,20 +178,20 @@ impl Pending {
             )));
         }
         if let Action::Ask { question, choices } = action {
-            return Step::Question(question, choices);
+            return Step::Question(question.clone(), choices.clone());
         }
         let workspace = &work.workplace.workspace;
-        let judged = settings.policy.judge_after(&work.origins, &action, workspace);
+        let judged = settings.policy.judge_after(&work.origins, act, workspace);
         let judged = self.heeding_hooks(judged, settings);
         match judged.decision {
             Decision::Allow => Step::Run,
             Decision::Ask => {
                 let call = (self.call.name.as_str(), arguments);
-                let bound = bound((work.id, self.id), call, workspace, (&action, &judged));
-                let action = self.in_words(&action);
+                let bound = bound((work.id, self.id), call, workspace, (action, &judged));
+                let action = self.in_words(action);
                 Step::Ask(Box::new(Doubt { judged, action, bound }))
             }
-            Decision::Deny => Step::Refuse(forbidden(&action, &judged)),
+            Decision::Deny => Step::Refuse(forbidden(action, &judged)),
         }
     }
 

@@ -85,6 +85,36 @@ impl Default for Policy {
     }
 }
 
+/// An action, and how a command line in it was read: once, before it does anything, so that whoever asks
+/// goes by the same reading.
+#[derive(Clone, Debug)]
+pub struct Act {
+    action: Action,
+    /// Nothing is in it where nothing is run.
+    line: command::Judged,
+}
+
+impl Act {
+    /// Reads an action that is to be done in a workspace.
+    pub fn new(action: Action, workspace: &Path) -> Self {
+        let line = match &action {
+            Action::Execute(line) => command::judge(line, workspace),
+            _ => command::Judged::default(),
+        };
+        Self { action, line }
+    }
+
+    /// The action.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// How this command line was read, where it is the one that is run.
+    pub fn reading(&self, command: &str) -> Option<&command::Judged> {
+        matches!(&self.action, Action::Execute(line) if line == command).then_some(&self.line)
+    }
+}
+
 /// What the policy makes of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
@@ -114,8 +144,8 @@ impl Policy {
     }
 
     /// What is to happen with an action in this workspace.
-    pub fn judge(&self, action: &Action, workspace: &Path) -> Judged {
-        match action {
+    pub fn judge(&self, act: &Act, workspace: &Path) -> Judged {
+        match act.action() {
             Action::Read => self.simply(Class::Read, None),
             Action::Write(path) => {
                 let class = match place::locate(path, workspace) {
@@ -130,7 +160,7 @@ impl Policy {
                     _ => self.simply(class, None),
                 }
             }
-            Action::Execute(line) => self.judge_line(line, workspace),
+            Action::Execute(line) => self.judge_line(line, &act.line),
             Action::Network(places) => {
                 let hosts: Option<Vec<Need>> =
                     places.iter().map(|place| Need::host(place)).collect();
@@ -154,8 +184,7 @@ impl Policy {
     }
 
     /// The strictest decision on anything that a command line may do.
-    fn judge_line(&self, line: &str, workspace: &Path) -> Judged {
-        let judged = command::judge(line, workspace);
+    fn judge_line(&self, line: &str, judged: &command::Judged) -> Judged {
         let class = Class::from(judged.class());
         let decisions = judged.classes().iter().map(|class| self.of(class.into()));
         let mut decision = decisions.max().unwrap_or(Decision::Ask);
@@ -297,7 +326,8 @@ mod tests {
             ("new/../../x", Decision::Ask),
         ];
         for (path, expected) in cases {
-            let judged = policy.judge(&Action::Write(path.into()), &workspace);
+            let judged =
+                policy.judge(&Act::new(Action::Write(path.into()), &workspace), &workspace);
             assert_eq!(judged.decision, expected, "{path}");
         }
     }
@@ -311,7 +341,8 @@ mod tests {
     }
 
     fn judged(policy: &Policy, line: &str) -> Judged {
-        policy.judge(&Action::Execute(line.to_owned()), Path::new("/nowhere/work"))
+        let workspace = Path::new("/nowhere/work");
+        policy.judge(&Act::new(Action::Execute(line.to_owned()), workspace), workspace)
     }
 
     #[test]
@@ -364,7 +395,10 @@ mod tests {
     fn yes_answers_questions_and_lifts_no_ban() {
         let policy = Policy { execute: Decision::Deny, ..Policy::default() }.answered_yes();
         let run = Action::Execute("ls".to_owned());
-        assert_eq!(policy.judge(&run, Path::new("/")).decision, Decision::Deny);
+        assert_eq!(
+            policy.judge(&Act::new(run, Path::new("/")), Path::new("/")).decision,
+            Decision::Deny
+        );
         assert_eq!(policy.write_outside, Decision::Allow);
         let all = Policy::default().answered_yes();
         assert_eq!(all.of(Class::Control), Decision::Deny);
@@ -379,7 +413,7 @@ mod tests {
             (Decision::Deny, Decision::Deny),
         ] {
             let policy = Policy { persist, ..Policy::default() };
-            let judged = policy.judge(&propose, Path::new("/"));
+            let judged = policy.judge(&Act::new(propose.clone(), Path::new("/")), Path::new("/"));
             assert_eq!((judged.decision, judged.class), (expected, Class::Persist));
         }
     }

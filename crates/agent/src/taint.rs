@@ -3,6 +3,7 @@
 //! What is tainted is derived from the facts of the journal when a session is taken up, so it
 //! survives everything that the journal does and costs nothing while nothing comes from outside.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use mainstay_journal::entry::{self, Body};
 use mainstay_store::ReadTx;
 use mainstay_tools::Fact;
 
+use crate::policy::Act;
 use crate::policy::command::{self, Class};
 use crate::{Result, memory};
 
@@ -70,7 +72,8 @@ pub(crate) fn outside(body: &Body) -> Vec<Fact> {
 }
 
 /// What is to be remembered of a command that ran and reached the network: its output is from there.
-pub(crate) fn from_network(facts: &[Fact], workspace: &Path) -> Option<Fact> {
+/// `act` is what was read before it ran.
+pub(crate) fn from_network(facts: &[Fact], act: Option<&Act>, workspace: &Path) -> Option<Fact> {
     const SHOWN: usize = 200;
     let command = facts.iter().find_map(|fact| match fact {
         Fact::Exit { command, .. } | Fact::Background { command, .. } => Some(command),
@@ -79,8 +82,9 @@ pub(crate) fn from_network(facts: &[Fact], workspace: &Path) -> Option<Fact> {
     if facts.iter().any(|fact| matches!(fact, Fact::Outside { .. })) {
         return None;
     }
-    let judged = command::judge(command, workspace);
-    let stage = judged.stages.iter().find(|stage| stage.classes.has(Class::Network))?;
+    let read = act.and_then(|act| act.reading(command));
+    let read = read.map_or_else(|| Cow::Owned(command::judge(command, workspace)), Cow::Borrowed);
+    let stage = read.stages.iter().find(|stage| stage.classes.has(Class::Network))?;
     let text = if stage.text.is_empty() { command } else { &stage.text };
     let shown: String = text.chars().take(SHOWN).collect();
     Some(Fact::Outside { origin: format!("`{shown}`") })
@@ -110,11 +114,11 @@ mod tests {
     fn only_a_command_that_reaches_the_network_brings_words_from_there() {
         let ran = |command: &str| [Fact::Exit { command: command.to_owned(), code: 0 }];
         let workspace = Path::new("/does/not/exist");
-        let origin = |command: &str| from_network(&ran(command), workspace);
+        let origin = |command: &str| from_network(&ran(command), None, workspace);
         let outside = Fact::Outside { origin: "`curl -s https://example.org`".to_owned() };
         assert_eq!(origin("ls; curl -s https://example.org | head"), Some(outside));
         assert_eq!(origin("cat README.md"), None);
-        assert_eq!(from_network(&[Fact::InDoubt], workspace), None);
+        assert_eq!(from_network(&[Fact::InDoubt], None, workspace), None);
         let mut origins = Origins::default();
         origins.note(&Fact::Outside { origin: "Example.org".to_owned() });
         assert!(origins.knows("example.org") && !origins.knows("example.com"));

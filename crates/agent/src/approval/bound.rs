@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::policy::Policy;
+    use crate::policy::{Act, Policy};
 
     #[test]
     fn another_tool_argument_place_or_call_is_another_action() {
@@ -55,7 +55,7 @@ mod tests {
         let run = |line: &str| Action::Execute(line.to_owned());
         let hash = |place, (tool, arguments): (&str, Value), workspace: &str, action: &Action| {
             let workspace = Path::new(workspace);
-            let judged = Policy::default().judge(action, workspace);
+            let judged = Policy::default().judge(&Act::new(action.clone(), workspace), workspace);
             bound(place, (tool, &arguments), workspace, (action, &judged))
         };
         let of = |command: &str| json!({ "command": command });
@@ -88,7 +88,7 @@ mod tests {
         let place = (SessionId::new(), CallId::new());
         let action = Action::Write("link/file".into());
         let hash = || {
-            let judged = Policy::default().judge(&action, &workspace);
+            let judged = Policy::default().judge(&Act::new(action.clone(), &workspace), &workspace);
             bound(place, ("write_file", &json!({})), &workspace, (&action, &judged))
         };
         std::os::unix::fs::symlink("../one", &link).unwrap();

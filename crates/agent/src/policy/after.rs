@@ -4,20 +4,20 @@ use std::path::Path;
 
 use mainstay_tools::Action;
 
-use super::{Decision, Judged, Need, Policy, command};
+use super::{Act, Decision, Judged, Need, Policy, command};
 use crate::taint::Origins;
 
 impl Policy {
     /// What is to happen with an action, in a session with words from these origins. Before it leaves
     /// something that later sessions go by, or reaches a place it has not heard from, a tainted
     /// session does what [`Policy::tainted`] says, also where others would just do it.
-    pub fn judge_after(&self, origins: &Origins, action: &Action, workspace: &Path) -> Judged {
-        let judged = self.judge(action, workspace);
+    pub fn judge_after(&self, origins: &Origins, act: &Act, workspace: &Path) -> Judged {
+        let judged = self.judge(act, workspace);
         let Some(first) = origins.first() else { return judged };
         if judged.decision == Decision::Deny || judged.decision > self.tainted {
             return judged;
         }
-        let (why, needs) = match action {
+        let (why, needs) = match act.action() {
             Action::Persist(_) => ("later sessions would go by it".to_owned(), None),
             // It is asked about when a person decides about it.
             Action::Propose(_) if self.tainted == Decision::Deny => {
@@ -32,9 +32,9 @@ impl Policy {
                 };
                 (format!("{new} is a new place"), judged.needs)
             }
-            Action::Execute(line) => {
-                let line = command::judge(line, workspace);
-                let reaches = line.stages.iter().filter(|s| s.classes.has(command::Class::Network));
+            Action::Execute(_) => {
+                let reaches =
+                    act.line.stages.iter().filter(|s| s.classes.has(command::Class::Network));
                 let reaching: Option<Vec<Need>> = reaches.map(Need::command).collect();
                 if reaching.as_ref().is_some_and(Vec::is_empty) {
                     return judged;
@@ -113,10 +113,11 @@ mod tests {
     fn a_tainted_session_asks_before_it_persists_or_reaches_new_places() {
         let directory = tempfile::tempdir().unwrap();
         for (action, expected) in actions() {
+            let act = Act::new(action.clone(), directory.path());
             let clean = Origins::default();
-            let before = permissive().judge_after(&clean, &action, directory.path());
+            let before = permissive().judge_after(&clean, &act, directory.path());
             assert_eq!(before.decision, Decision::Allow, "{action:?}");
-            let after = permissive().judge_after(&tainted(), &action, directory.path());
+            let after = permissive().judge_after(&tainted(), &act, directory.path());
             assert_eq!(after.decision, expected, "{action:?}");
             if expected == Decision::Ask {
                 assert!(after.reason.unwrap().contains("words from example.org"), "{action:?}");
@@ -129,14 +130,15 @@ mod tests {
     #[test]
     fn taint_lifts_no_ban_and_a_profile_can_forbid_more() {
         let directory = tempfile::tempdir().unwrap();
-        let reach = Action::Network(vec!["example.com".to_owned()]);
+        let act = |action| Act::new(action, directory.path());
+        let reach = act(Action::Network(vec!["example.com".to_owned()]));
         let banned = Policy { network: Decision::Deny, ..permissive() };
         let judged = banned.judge_after(&tainted(), &reach, directory.path());
         assert_eq!(judged.decision, Decision::Deny);
         let strict = Policy { tainted: Decision::Deny, ..permissive() };
         let judged = strict.judge_after(&tainted(), &reach, directory.path());
         assert_eq!(judged.decision, Decision::Deny);
-        let propose = Action::Propose("the skill x".to_owned());
+        let propose = act(Action::Propose("the skill x".to_owned()));
         let judged = strict.judge_after(&tainted(), &propose, directory.path());
         assert_eq!(judged.decision, Decision::Deny);
         let yes = permissive().answered_yes();

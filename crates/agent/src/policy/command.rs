@@ -159,9 +159,9 @@ impl std::fmt::Display for Prefix {
 }
 
 /// What a whole line would do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// Every command in it, wherever it stands. Never empty.
+    /// Every command in it, wherever it stands. A line that was read has one.
     pub stages: Vec<Stage>,
     /// Why the line could not be read, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]

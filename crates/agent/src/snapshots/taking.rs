@@ -16,7 +16,8 @@ use mainstay_tools::{Action, Workplace};
 use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
-use crate::policy::command::{Class, judge};
+use crate::policy::Act;
+use crate::policy::command::{self, Class};
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -59,7 +60,7 @@ pub(crate) struct Change<'a> {
     pub(crate) store: &'a Store,
     pub(crate) session: SessionId,
     pub(crate) call: CallId,
-    pub(crate) action: &'a Action,
+    pub(crate) act: &'a Act,
     /// Whether a hook runs after it, which may change anything.
     pub(crate) hooked: bool,
     pub(crate) workplace: &'a Arc<Workplace>,
@@ -83,10 +84,10 @@ impl Snapshots {
     /// cancel it, drop it.
     pub(crate) async fn before(&mut self, change: Change<'_>) -> Result<Option<String>> {
         let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
-        if has_tree && matches!(change.action, Action::Execute(_) | Action::Delegate(_)) {
+        if has_tree && matches!(change.act.action(), Action::Execute(_) | Action::Delegate(_)) {
             return Ok(None);
         }
-        match coverage(change.action, &change.workplace.workspace) {
+        match coverage(change.act) {
             Coverage::Nothing => Ok(None),
             Coverage::File(path) => {
                 self.load(change.store, change.session)?;
@@ -298,16 +299,16 @@ enum Failed {
 
 /// What is to be saved before an action. A command line that only looks changes nothing; of any
 /// other nobody knows what it will touch.
-fn coverage(action: &Action, workspace: &Path) -> Coverage {
-    match action {
+fn coverage(act: &Act) -> Coverage {
+    match act.action() {
         Action::Read
         | Action::Network(_)
         | Action::Persist(_)
         | Action::Propose(_)
         | Action::Ask { .. } => Coverage::Nothing,
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(line) => match judge(line, workspace).class() {
-            Class::Read => Coverage::Nothing,
+        Action::Execute(line) => match act.reading(line).map(command::Judged::class) {
+            Some(Class::Read) => Coverage::Nothing,
             _ => Coverage::Tree,
         },
         // What a child changes is undone with the turn that it works for.

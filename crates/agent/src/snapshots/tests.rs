@@ -14,6 +14,7 @@ use mainstay_tools::{Action, Keeper, Workplace};
 use super::changes::segments;
 use super::taking::{Change, Snapshots};
 use super::{Kept, forget, objects, sweep};
+use crate::policy::Act;
 use crate::{AGENT, Error, Result};
 
 /// A session with its workspace.
@@ -76,12 +77,12 @@ impl Place {
 
     async fn before(&mut self) {
         let Self { store, workplace, session, snapshots, .. } = self;
-        let action = Action::Execute("make".to_owned());
+        let act = Act::new(Action::Execute("make".to_owned()), &workplace.workspace);
         let change = Change {
             store,
             session: *session,
             call: CallId::new(),
-            action: &action,
+            act: &act,
             hooked: false,
             workplace,
             limits: &Limits::default(),

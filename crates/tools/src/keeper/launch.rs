@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use mainstay_store::Id;
-use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE, create_new, private_directory};
+use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE, create_new};
 
 use super::spool::{SOCKET, TOKEN};
 
@@ -44,10 +44,8 @@ pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
     let name = Id::new().to_string();
     // The keeper's own directory is `/`.
     let directory = std::path::absolute(launch.spool.join(&name))?;
-    let make = || {
-        private_directory(&launch.spool)?;
-        DirBuilder::new().mode(PRIVATE_DIR).create(&directory)
-    };
+    // Nothing in it is synced: it has to survive the keeper, not the machine.
+    let make = || DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(&directory);
     // Another process may take an empty spool away in between.
     make().or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => make(),
