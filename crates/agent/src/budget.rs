@@ -4,7 +4,9 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
-use mainstay_store::{Component, Migration, OwnerId, ReadTx, ToValue, WriteTx, params};
+use mainstay_store::{
+    Component, Dialect, Migration, OwnerId, ReadTx, Row, ToValue, WriteTx, params,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -143,6 +145,14 @@ struct Step {
     used: Amount,
 }
 
+impl Step {
+    fn read(row: &Row<'_>) -> mainstay_store::Result<Self> {
+        let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
+        let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
+        Ok(Self { id: row.get(0)?, limits, used })
+    }
+}
+
 /// Charges an amount to the budgets of an account, and to the day's, which is opened with its first
 /// use. Answers how they stand then.
 fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<Step>> {
@@ -161,19 +171,28 @@ fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Ve
 }
 
 fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result<Vec<Step>> {
-    let sql = format!(
+    const STEP: &str = "id, money_limit, tokens_limit, calls_limit, money, tokens, calls";
+    let charge = format!(
         "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
-         WHERE id IN ({})
-         RETURNING id, money_limit, tokens_limit, calls_limit, money, tokens, calls",
+         WHERE id IN ({})",
         places(4, ids.len())
     );
-    let mut values: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
-    values.extend(ids.iter().map(|id| *id as &dyn ToValue));
-    Ok(tx.query(&sql, &values, |row| {
-        let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
-        let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
-        Ok(Step { id: row.get(0)?, limits, used })
-    })?)
+    let named = ids.iter().map(|id| *id as &dyn ToValue);
+    let mut charged: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
+    charged.extend(named.clone());
+    match tx.dialect() {
+        // A server is far away: it is asked once.
+        Dialect::Postgres => {
+            Ok(tx.query(&format!("{charge} RETURNING {STEP}"), &charged, Step::read)?)
+        }
+        // What is returned goes through a table that is made for it: to look takes a fifth of that.
+        Dialect::Sqlite => {
+            tx.execute(&charge, &charged)?;
+            let each = |place: usize| format!("SELECT {STEP} FROM budgets WHERE id = ?{place}");
+            let all: Vec<String> = (1..=ids.len()).map(each).collect();
+            Ok(tx.query(&all.join(" UNION ALL "), &named.collect::<Vec<_>>(), Step::read)?)
+        }
+    }
 }
 
 /// So many parameters from a number on.

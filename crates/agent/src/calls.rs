@@ -1,5 +1,6 @@
 //! Running the calls of a message: prepared, started, run, written down.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -257,27 +258,30 @@ impl Drive<'_> {
                 }
             })
             .collect();
-        // They begin, and then it is told that they do: telling takes its time.
-        let mut first = flights.next().now_or_never();
+        // All begin, and then it is told that they do: telling takes its time.
+        let mut early = VecDeque::new();
+        while let Some(Some(landed)) = flights.next().now_or_never() {
+            early.push_back(landed);
+        }
         for (pending, _) in &running {
             (self.observer)(pending.event());
             self.told.push(pending.id);
         }
         loop {
-            let landed = match first.take() {
-                Some(landed) => Ok(landed),
+            let landed = match early.pop_front() {
+                Some(landed) => Ok(Some(landed)),
                 None => tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => {
-                    // What has its outcome and waits for hooks only is done.
-                    while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
-                        if let Landed::Done(outcome) = landed {
-                            self.finish(pending, outcome)?;
+                    biased;
+                    () = self.cancel.cancelled() => {
+                        // What has its outcome and waits for hooks only is done.
+                        while let Some(Some((pending, landed, _))) = flights.next().now_or_never() {
+                            if let Landed::Done(outcome) = landed {
+                                self.finish(pending, outcome)?;
+                            }
                         }
+                        return Err(Halt::Cancelled);
                     }
-                    return Err(Halt::Cancelled);
-                }
-                landed = timeout_at(self.deadline, flights.next()) => landed,
+                    landed = timeout_at(self.deadline, flights.next()) => landed,
                 },
             };
             let (pending, landed, heard) = match landed {
@@ -301,7 +305,7 @@ impl Drive<'_> {
                         return Err(Halt::Stopped(reason));
                     }
                     // The last one is written down together with what comes next.
-                    if !flights.is_empty() {
+                    if !flights.is_empty() || !early.is_empty() {
                         self.commit(|_| Ok(()))?;
                     }
                 }

@@ -71,6 +71,11 @@ impl Pending {
         }
     }
 
+    /// Gives it other arguments than the model did. What it is to do is read anew.
+    pub(crate) fn change(&mut self, arguments: Value) {
+        (self.arguments, self.act) = (Ok(arguments), OnceLock::new());
+    }
+
     /// What it is to do, read once.
     pub(crate) fn act(&self, tool: &Arc<dyn Tool>, arguments: &Value, work: &Work) -> &Act {
         self.act.get_or_init(|| {

@@ -161,12 +161,14 @@ impl Lease {
     pub fn guard(&self, tx: &mut WriteTx<'_>) -> Result<()> {
         // On a server other transactions run meanwhile: the row is held until this one is over, so
         // that nobody takes the lease between the look and the commit.
-        let held = match tx.dialect() {
-            Dialect::Sqlite => "",
-            Dialect::Postgres => " FOR SHARE",
+        let sql = match tx.dialect() {
+            Dialect::Sqlite => "SELECT epoch FROM leases WHERE resource = ?1 AND holder = ?2",
+            Dialect::Postgres => {
+                "SELECT epoch FROM leases WHERE resource = ?1 AND holder = ?2 FOR SHARE"
+            }
         };
         let epoch: Option<i64> = tx.query_opt(
-            &format!("SELECT epoch FROM leases WHERE resource = ?1 AND holder = ?2{held}"),
+            sql,
             params![self.grant.resource, ProcessIdentity::current().to_string()],
             |row| row.get(0),
         )?;

@@ -251,7 +251,7 @@ impl Pending {
                 let mut arguments = names::inward(&self.call.name, &input);
                 // What runs is what is recorded.
                 redactor.value(&mut arguments);
-                self.arguments = Ok(arguments);
+                self.change(arguments);
                 hooked.changed = true;
             }
         }

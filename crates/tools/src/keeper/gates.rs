@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
@@ -42,7 +42,8 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], gate: &OwnedFd) -> Result<
     sendmsg(stream, &[IoSlice::new(bytes)], &mut control, flags)
 }
 
-/// Receives bytes, and the gates that come with them.
+/// Receives bytes, and the gates that come with them. An error where one of them was lost: they are known
+/// by their order.
 pub(super) fn receive(
     stream: &UnixStream,
     buffer: &mut [u8],
@@ -56,6 +57,9 @@ pub(super) fn receive(
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
             gates.extend(descriptors);
         }
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE);
     }
     Ok(received.bytes)
 }

@@ -152,10 +152,12 @@ impl Link {
         prepared.opener.open().then_some(async { answer.await.map_err(|_| KeeperError::Lost) })
     }
 
-    /// Tells the keeper the secrets that it does not know yet. What is asked later comes later.
+    /// Tells the keeper the secrets that it does not know yet. What is asked later comes later; what was
+    /// got ready would begin without that, and is let go.
     pub(super) fn tell_secrets(&self, redactor: &Redactor) {
         let count = redactor.count();
         if count > self.secrets.swap(count, Ordering::Relaxed) {
+            self.state().ready = None;
             self.tell(Asks::Secrets { secrets: redactor.secrets() });
         }
     }
@@ -182,6 +184,8 @@ impl Link {
             return Err(KeeperError::Lost);
         }
         let frame = frame(request).map_err(|error| {
+            // It was not told what this was to tell.
+            state.around = Surroundings::default();
             KeeperError::Refused(format!("The keeper cannot be asked that: {error}."))
         })?;
         let mut sent = 0;

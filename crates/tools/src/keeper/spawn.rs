@@ -159,6 +159,7 @@ impl Ready {
             errors: *errors,
             user,
             network,
+            parent: std::process::id().cast_signed(),
             gate: gate.as_ref().map_or(-1, |(gate, _)| *gate),
             beginning: gate.as_ref().map_or(std::ptr::null(), |(_, begun)| Arc::as_ptr(&begun.0)),
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
@@ -214,6 +215,8 @@ struct Child {
     /// Namespaces to enter; below zero where there are none.
     user: RawFd,
     network: RawFd,
+    /// The process that starts it.
+    parent: c_int,
     /// The gate to wait at, below zero where there is none, and where to say that it was let through.
     gate: RawFd,
     beginning: *const AtomicI64,
@@ -236,7 +239,7 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
             && libc::chdir((*child).directory) == 0
             && ((*child).user < 0 || libc::setns((*child).user, libc::CLONE_NEWUSER) == 0)
             && ((*child).network < 0 || libc::setns((*child).network, libc::CLONE_NEWNET) == 0)
-            && ((*child).gate < 0 || is_let_through((*child).gate, (*child).beginning));
+            && ((*child).gate < 0 || is_let_through(&*child));
         if ready {
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
@@ -252,23 +255,28 @@ extern "C" fn become_program(child: *mut c_void) -> c_int {
     }
 }
 
-/// Waits at a gate. False where nobody is left who could open it, or it was given up.
+/// Waits at a gate. False where nobody is left who could open it, or it was given up. One whose parent
+/// dies meanwhile dies with it: nobody would look after it.
 ///
 /// # Safety
 ///
 /// Only for a child that borrows memory: the gate is its own, and the word is there for as long.
-unsafe fn is_let_through(gate: RawFd, beginning: *const AtomicI64) -> bool {
+unsafe fn is_let_through(child: &Child) -> bool {
     let mut word = 0_u8;
     // SAFETY: the gate is a descriptor of the child, one byte is valid for writing, and the pointer is to
     // what whoever waits for the child owns.
     unsafe {
-        let opened = loop {
-            match libc::read(gate, (&raw mut word).cast(), 1) {
-                -1 if *libc::__errno_location() == libc::EINTR => {}
-                read => break read == 1,
-            }
-        };
-        let through = opened && settle(&*beginning, SystemClock.uptime_millis().max(1));
+        let guarded = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::getppid() == child.parent;
+        let opened = guarded
+            && loop {
+                match libc::read(child.gate, (&raw mut word).cast(), 1) {
+                    -1 if *libc::__errno_location() == libc::EINTR => {}
+                    read => break read == 1,
+                }
+            };
+        let through = opened && settle(&*child.beginning, SystemClock.uptime_millis().max(1));
+        libc::prctl(libc::PR_SET_PDEATHSIG, 0);
         if !through {
             *libc::__errno_location() = libc::ECANCELED;
         }

@@ -215,7 +215,8 @@ impl Worker {
                 match connection.incoming.begins_with(&self.token) {
                     Some(true) => connection.greeted = true,
                     Some(false) => return connection.closed = true,
-                    None => return,
+                    // A stranger leaves nothing here.
+                    None => return connection.gates.clear(),
                 }
             }
             match connection.incoming.next::<Request>() {
@@ -437,6 +438,7 @@ impl Connection {
     fn receive(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {
+            let gates = self.gates.len();
             match receive(&self.stream, &mut buffer, &mut self.gates) {
                 Ok(0) => return self.closed = true,
                 Ok(length) => {
@@ -444,8 +446,9 @@ impl Connection {
                     if self.gates.len() > MOST_GATES {
                         return self.closed = true;
                     }
-                    if length < buffer.len() {
-                        // There is rarely more; if so, it is seen next time.
+                    // There is rarely more; if so, it is seen next time. Behind a gate nothing is read
+                    // on, whatever is there.
+                    if length < buffer.len() && self.gates.len() == gates {
                         return;
                     }
                 }

@@ -1,11 +1,8 @@
 //! All of a tree but some places in it, as a list of what is allowed.
 
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{Mode, OFlags, Stat};
 
 /// What to allow so that closed places stay closed, and what that was read from.
 #[derive(Debug, Default)]
@@ -16,38 +13,28 @@ pub(super) struct Spread {
 
 /// A directory with a closed place below it: its entries are allowed one by one. What comes to be
 /// in it later is closed until that is done again.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// Absent where there is none to be seen.
-    directory: Option<OwnedFd>,
+    path: PathBuf,
     changed: Option<Changed>,
-    /// Where another may take its place unseen: one below is in a directory that is looked at too.
-    path: Option<PathBuf>,
 }
 
 /// Which directory it is, and when its entries last changed.
 type Changed = (u64, u64, i64, i64);
 
 impl Split {
-    fn of(path: &Path, is_root: bool) -> Self {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(path, flags, Mode::empty()).ok();
-        let changed =
-            directory.as_ref().and_then(|directory| changed(rustix::fs::fstat(directory)));
-        Self { directory, changed, path: is_root.then(|| path.to_owned()) }
+    fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), changed: changed(path) }
     }
 
     /// Whether its entries may be others by now.
     pub(super) fn is_stale(&self) -> bool {
-        let (directory, path) = (self.directory.as_ref(), self.path.as_ref());
-        directory.is_some_and(|directory| changed(rustix::fs::fstat(directory)) != self.changed)
-            || path.is_some_and(|path| changed(rustix::fs::stat(path)) != self.changed)
+        changed(&self.path) != self.changed
     }
 }
 
-#[expect(clippy::unnecessary_cast, reason = "their widths differ between platforms")]
-fn changed(found: rustix::io::Result<Stat>) -> Option<Changed> {
-    let found = found.ok().filter(|found| found.st_nlink > 0)?;
+fn changed(path: &Path) -> Option<Changed> {
+    let found = rustix::fs::stat(path).ok()?;
     let time = (found.st_mtime as i64, found.st_mtime_nsec as i64);
     Some((found.st_dev as u64, found.st_ino as u64, time.0, time.1))
 }
@@ -59,10 +46,10 @@ impl Spread {
         let plain = |path: &Path| path.components().collect::<PathBuf>();
         let closed: Vec<PathBuf> = closed.iter().map(|closed| plain(closed)).collect();
         let closed: Vec<&Path> = closed.iter().map(PathBuf::as_path).collect();
-        self.add_part(&plain(path), &closed, true);
+        self.add_part(&plain(path), &closed);
     }
 
-    fn add_part(&mut self, path: &Path, closed: &[&Path], is_root: bool) {
+    fn add_part(&mut self, path: &Path, closed: &[&Path]) {
         if closed.iter().any(|closed| is_within(path, closed)) {
             return;
         }
@@ -72,12 +59,12 @@ impl Spread {
             return self.open.push(path.to_owned());
         }
         // Before its entries are read, so that a change meanwhile is noticed.
-        self.split.push(Split::of(path, is_root));
+        self.split.push(Split::of(path));
         let Ok(entries) = fs::read_dir(path) else { return };
         for entry in entries.flatten() {
             // What a link leads to is allowed where it is.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.add_part(&entry.path(), &below, false);
+                self.add_part(&entry.path(), &below);
             }
         }
     }
@@ -157,7 +144,6 @@ mod tests {
         let mut spread = Spread::default();
         spread.add(Path::new("/usr"), &closed);
         spread.add(Path::new("/etc/ssl"), &closed);
-        assert_eq!(spread.open, [PathBuf::from("/usr")]);
-        assert!(spread.split.is_empty());
+        assert_eq!((spread.open, spread.split), (vec![PathBuf::from("/usr")], vec![]));
     }
 }
