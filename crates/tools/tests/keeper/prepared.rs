@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mainstay_message::Redactor;
+use mainstay_message::redactor::Origin;
 use mainstay_tools::keeper::{Collected, Ended, How, Job, Limits, Program, Why};
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
 
-use crate::scene::{Scene, children, in_time, job, kill, until, worker};
+use crate::scene::{Scene, children, in_time, job, kill, parent, until, worker};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -243,7 +245,7 @@ async fn one_that_waits_is_not_taken_for_what_another_left() {
 
 #[tokio::test]
 async fn nothing_is_held_when_the_agent_leaves_or_the_keeper_dies() {
-    for dies in [false, true] {
+    for killed in ["nobody", "the worker", "the worker and its guard"] {
         let (scene, name, worker) = working().await;
         let file = scene.directory.path().join("lines");
         scene.keeper.prepare(&name, counting("unwanted", &file));
@@ -255,12 +257,16 @@ async fn nothing_is_held_when_the_agent_leaves_or_the_keeper_dies() {
             };
             until("its process is there", SOON, look).await;
         }
-        if dies {
-            kill(worker);
-        } else {
-            in_time(scene.keeper.leave()).await;
+        match killed {
+            "nobody" => in_time(scene.keeper.leave()).await,
+            "the worker" => kill(worker),
+            _ => {
+                let (guard, _) = parent(worker).unwrap();
+                kill(guard);
+                kill(worker);
+            }
         }
-        let alive = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
+        let alive = |pid: i32| parent(pid).is_some_and(|(_, state)| state != 'Z');
         until("it is gone", SOON, || !held.iter().any(|(pid, _)| alive(*pid))).await;
         assert_eq!(lines(&file), 0);
     }
@@ -317,4 +323,20 @@ async fn the_log_tells_one_that_was_let_go_from_one_that_nobody_knows_of() {
     assert!(matches!(scene.keeper.collect(&name, "held"), Collected::InDoubt(_)));
     assert_eq!(scene.keeper.collect(&name, "unheard of"), Collected::NeverStarted);
     assert_eq!(lines(&file), 0);
+}
+
+#[tokio::test]
+async fn one_that_would_begin_before_a_new_secret_is_known_is_started_after() {
+    let (scene, name, _) = working().await;
+    let file = scene.directory.path().join("lines");
+    let redactor = Redactor::default();
+    scene.keeper.redact(&redactor);
+    let secret = "sk-test-0123456789abcdefXYZ";
+    let told = Job { program: Program::Line(format!("echo {secret}")), ..counting("told", &file) };
+    scene.keeper.prepare(&name, told.clone());
+    redactor.add("MY_KEY", secret, Origin::Configured);
+    assert_eq!(in_time(scene.keeper.begin(&name, "told")).await.unwrap(), None);
+    let ended = in_time(scene.keeper.run(&name, &told)).await.unwrap();
+    assert_eq!(ended.output.text(), "[redacted: MY_KEY]\n");
+    in_time(scene.keeper.leave()).await;
 }
