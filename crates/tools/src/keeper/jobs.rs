@@ -1,5 +1,6 @@
 //! The jobs of a keeper: started once, watched, ended. Time comes in from outside.
 
+mod holding;
 mod retention;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +17,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use super::brand::Brands;
 use super::descendants::{Snapshot, command_line, own_children};
 use super::ending::{Ended, How, Left, Why};
-use super::held::{Begun, Held, Settled};
+use super::held::Held;
 use super::job::{Job, Streams};
 use super::kill::{Claims, Killing};
 use super::live::{self, Direction, Live, PARTING_LOOK, PIECE, how, reason};
@@ -132,59 +133,6 @@ impl Jobs {
     /// What is to be sent, once.
     pub(super) fn said(&mut self) -> Vec<Said> {
         std::mem::take(&mut self.said)
-    }
-
-    /// Gets a job ready whose gate will be opened in a moment, and tells the waiter its end. Where it
-    /// cannot be, or is not opened in time, the waiter learns that it is not known: nothing was started.
-    pub(super) fn prepare(&mut self, job: Job, gate: OwnedFd, waiter: Waiter, now: Duration) {
-        let key = job.key.clone();
-        // Before its process is there, which its agent can let begin at once: a key that is not in the
-        // log has not run.
-        if !self.is_known(&key)
-            && Held::suits(&job)
-            && self.spool.write(&Line::Starting { key: key.clone() }).is_ok()
-        {
-            let brand = self.brands.as_mut().and_then(Brands::next);
-            let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-            let around = (brand, waiter, now);
-            self.held = Held::new(&self.name, job, gate, nothing, chambers, around);
-            if self.held.is_some() {
-                return;
-            }
-            self.never_began(key, waiter);
-        } else {
-            self.said.push(Said::Answer(waiter, Says::UnknownKey));
-        }
-    }
-
-    /// Settles a job that is held before something is done that is about it.
-    pub(super) fn settle(&mut self, is_meant: impl FnOnce(&Held) -> bool, now: Duration) {
-        if let Some(held) = self.held.take_if(|held| is_meant(held)) {
-            match held.settle(false) {
-                Settled::Never(key, waiter) => self.never_began(key, waiter),
-                Settled::Begun(begun) => {
-                    let key = begun.job.key.clone();
-                    self.take_up(*begun, now);
-                    self.note_start(&key);
-                }
-            }
-        }
-    }
-
-    fn never_began(&mut self, key: String, waiter: Waiter) {
-        // Without this line it looks as if nobody knew, which is true and less.
-        let _ = self.spool.write(&Line::LetGo { key });
-        self.said.push(Said::Answer(waiter, Says::UnknownKey));
-    }
-
-    /// Takes up a job that began by itself.
-    fn take_up(&mut self, begun: Begun, now: Duration) {
-        let Begun { job, brand, waiter, times, process } = begun;
-        let outputs = self.outputs(&job);
-        let times = (times.0, times.1.min(now));
-        let mut live = Live::new(&job, process, outputs, brand, times);
-        live.waiters.push(waiter);
-        self.watch(live);
     }
 
     fn watch(&mut self, live: Live) {
@@ -374,11 +322,6 @@ impl Jobs {
         }
     }
 
-    /// Settles what a connection had got ready.
-    pub(super) fn let_go(&mut self, connection: u64, now: Duration) {
-        self.settle(|held| held.waiter.0 == connection, now);
-    }
-
     /// Forgets a connection that is gone.
     pub(super) fn forget(&mut self, connection: u64, now: Duration) {
         self.let_go(connection, now);
@@ -402,12 +345,7 @@ impl Jobs {
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
         let pid = pid.as_raw_nonzero().get();
-        if let Some(held) = self.held.take_if(|held| held.pid() == Some(pid)) {
-            match held.settle(true) {
-                Settled::Never(key, waiter) => self.never_began(key, waiter),
-                Settled::Begun(begun) => self.take_up(*begun, now),
-            }
-        }
+        self.settle_reaped(pid, now);
         if let Some(key) = self.claims.reaped(pid)
             && let Some(live) = self.live.get_mut(&key)
         {
@@ -431,10 +369,7 @@ impl Jobs {
 
     /// Does what is due: reads outputs, enforces limits, notices ends.
     pub(super) fn advance(&mut self, now: Duration) {
-        self.settle(|held| held.has_begun() || held.is_over(now), now);
-        if let Some(held) = &mut self.held {
-            held.looked(now);
-        }
+        self.look_at_held(now);
         let keys: Vec<String> = self.live.keys().cloned().collect();
         for key in keys {
             if let Some(live) = self.live.get_mut(&key) {
