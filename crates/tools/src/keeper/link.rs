@@ -215,7 +215,13 @@ impl Link {
                     let Ok(mut ready) = readable else { return };
                     match ready.try_io(|stream| stream.get_ref().read(&mut buffer)) {
                         Ok(Ok(0)) => return,
-                        Ok(Ok(length)) => incoming.push(&buffer[..length]),
+                        Ok(Ok(length)) => {
+                            incoming.push(&buffer[..length]);
+                            if length < buffer.len() {
+                                // That was all; what comes later is announced.
+                                ready.clear_ready();
+                            }
+                        }
                         Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
                         Ok(Err(_)) => return,
                         Err(_) => continue,

@@ -1,8 +1,9 @@
 //! What a sandbox usually is: where honest work writes, and where secrets are.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::landlock::Abi;
 use super::{Network, Sandbox, caches};
@@ -158,10 +159,11 @@ impl Wishes {
         write.extend(places.iter().map(PathBuf::from));
         write.extend(user.caches());
         write.extend(self.write.iter().filter_map(|path| user.path(path)));
+        let mut paths = Paths::default();
         Some(Sandbox {
-            write: writable(write),
-            hide: hide.into_iter().filter_map(|path| real(&path)).collect(),
-            show: shown.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect(),
+            write: writable(write, &mut paths),
+            hide: hide.into_iter().filter_map(|path| paths.real(&path)).collect(),
+            show: shown.into_iter().filter_map(|path| paths.existing(&path)).collect(),
             network: self.network,
             required: self.mode == Mode::Require,
         })
@@ -251,11 +253,11 @@ fn worktree(git: &Path) -> Option<Vec<PathBuf>> {
 
 /// The real paths. What is named below a place that may be written anyway is left out: a command can
 /// put a link there, to widen the next sandbox.
-fn writable(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn writable(places: Vec<PathBuf>, paths: &mut Paths) -> Vec<PathBuf> {
     let mut named: Vec<PathBuf> = Vec::new();
     let mut real: Vec<PathBuf> = Vec::new();
-    for path in paths {
-        let Ok(found) = fs::canonicalize(&path) else { continue };
+    for path in places {
+        let Some(found) = paths.existing(&path) else { continue };
         if !named.iter().chain(&real).any(|place| path.starts_with(place)) {
             named.push(path);
             real.push(found);
@@ -264,11 +266,102 @@ fn writable(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     real
 }
 
-/// The real path, also of what is not there yet. A link that leads nowhere is hidden itself.
-fn real(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    if let Ok(real) = fs::canonicalize(&path) {
-        return Some(real);
+/// Finds real paths. Most are below the same few directories, and each of those is looked at once.
+#[derive(Default)]
+struct Paths {
+    directories: HashMap<PathBuf, Option<PathBuf>>,
+}
+
+impl Paths {
+    /// The real path of what is there.
+    fn existing(&mut self, path: &Path) -> Option<PathBuf> {
+        let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.components().all(plain) || !path.is_absolute() {
+            return fs::canonicalize(path).ok();
+        }
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Some(path.to_owned());
+        };
+        let found = self.directory(above)?.join(name);
+        match fs::symlink_metadata(&found).ok()?.is_symlink() {
+            true => fs::canonicalize(found).ok(),
+            false => Some(found),
+        }
     }
-    Some(real(path.parent()?)?.join(path.file_name()?))
+
+    fn directory(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.directories.get(path) {
+            return known.clone();
+        }
+        let found = self.existing(path);
+        self.directories.insert(path.to_owned(), found.clone());
+        found
+    }
+
+    /// The real path, also of what is not there yet. A link that leads nowhere is hidden itself.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let path = std::path::absolute(path).ok()?;
+        if let Some(found) = self.existing(&path) {
+            return Some(found);
+        }
+        let (above, name) = (path.parent()?, path.file_name()?);
+        match self.directory(above) {
+            Some(found) => Some(found.join(name)),
+            None => Some(self.real(above)?.join(name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_found_as_the_system_finds_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir_all(root.join("home/.config")).unwrap();
+        mainstay_store::fsatomic::create_new(&root.join("home/file"), 0o600).unwrap();
+        symlink("home", root.join("link")).unwrap();
+        symlink("nowhere", root.join("broken")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("../home/file", root.join("home/.config/up")).unwrap();
+        let mut paths = Paths::default();
+        for name in [
+            "home",
+            "home/.config",
+            "home/file",
+            "home/file/below",
+            "home/absent",
+            "home/absent/below",
+            "link",
+            "link/.config",
+            "link/.config/up",
+            "link/../link/file",
+            "link/./file",
+            "broken",
+            "broken/below",
+            "loop/below",
+            ".",
+        ] {
+            let path = root.join(name);
+            let found = fs::canonicalize(&path).ok();
+            assert_eq!(paths.existing(&path), found, "{name}");
+            if let Some(found) = found {
+                assert_eq!(paths.real(&path), Some(found), "{name}");
+            }
+        }
+        assert_eq!(paths.existing(Path::new("/")), Some("/".into()));
+        for (name, real) in [
+            ("link/absent/below", "home/absent/below"),
+            ("link/.config/absent", "home/.config/absent"),
+            ("broken", "broken"),
+            ("broken/below", "broken/below"),
+            ("home/file/below", "home/file/below"),
+        ] {
+            assert_eq!(paths.real(&root.join(name)), Some(root.join(real)), "{name}");
+        }
+    }
 }
