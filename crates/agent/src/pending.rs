@@ -71,9 +71,9 @@ impl Pending {
         }
     }
 
-    /// Gives it other arguments than the model did. What it is to do is read anew.
-    pub(crate) fn change(&mut self, arguments: Value) {
-        (self.arguments, self.act) = (Ok(arguments), OnceLock::new());
+    /// Has it read anew what it is to do: its arguments may be others by now, or the workspace.
+    pub(crate) fn read_anew(&mut self) {
+        self.act = OnceLock::new();
     }
 
     /// What it is to do, read once.

@@ -239,6 +239,7 @@ fn called<'a>(pending: &'a Pending, arguments: &'a Value, workplace: &'a Workpla
 impl Pending {
     /// Takes in what the hooks before it said.
     fn take_hooks(&mut self, heard: &mut Heard, redactor: &Redactor, workplace: &Workplace) {
+        self.read_anew();
         let mut hooked = Hooked {
             refused: heard.block.take(),
             permission: heard.permission.take(),
@@ -251,7 +252,7 @@ impl Pending {
                 let mut arguments = names::inward(&self.call.name, &input);
                 // What runs is what is recorded.
                 redactor.value(&mut arguments);
-                self.change(arguments);
+                self.arguments = Ok(arguments);
                 hooked.changed = true;
             }
         }

@@ -161,7 +161,7 @@ impl std::fmt::Display for Prefix {
 /// What a whole line would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// Every command in it, wherever it stands. A line that was read has one.
+    /// Every command in it, wherever it stands. A line that was read has at least one.
     pub stages: Vec<Stage>,
     /// Why the line could not be read, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]

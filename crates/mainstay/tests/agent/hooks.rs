@@ -328,6 +328,18 @@ fn hooks_are_written_in_toml_too_and_a_workspace_brings_none() {
 }
 
 #[test]
+fn a_call_is_judged_by_the_workspace_as_hooks_left_it() {
+    let copy = json!({ "command": "cp a out/b" });
+    for (hook, code) in [("true", 0), ("rmdir out; ln -s /proc out", 3)] {
+        let replies = [Reply::call_of("shell", copy.clone()), Reply::text("done")];
+        let world = world(&json!({ "PreToolUse": command(hook) }), replies);
+        std::fs::create_dir(world.workspace().join("out")).unwrap();
+        std::fs::write(world.workspace().join("a"), "x").unwrap();
+        world.run(&["run", "go"]).ended_with(code);
+    }
+}
+
+#[test]
 fn a_yes_is_for_the_call_as_a_hook_left_it() {
     let change =
         "jq --arg line \"$(cat wanted)\" '{hookSpecificOutput: {updatedInput: {command: $line}}}'";

@@ -156,9 +156,12 @@ impl Link {
     /// got ready would begin without that, and is let go.
     pub(super) fn tell_secrets(&self, redactor: &Redactor) {
         let count = redactor.count();
-        if count > self.secrets.swap(count, Ordering::Relaxed) {
-            self.state().ready = None;
-            self.tell(Asks::Secrets { secrets: redactor.secrets() });
+        if count > self.secrets.load(Ordering::Acquire) {
+            let mut state = self.state();
+            state.ready = None;
+            let asks = Asks::Secrets { secrets: redactor.secrets() };
+            let _ = self.send(&mut state, &Request { number: 0, asks });
+            self.secrets.fetch_max(count, Ordering::Release);
         }
     }
 
@@ -172,6 +175,8 @@ impl Link {
             }
             if let Err(error) = self.send(&mut state, &Request { number, asks }) {
                 state.waiting.remove(&number);
+                // It may not have been told what this was to tell.
+                state.around = Surroundings::default();
                 return Err(error);
             }
             answer
@@ -184,8 +189,6 @@ impl Link {
             return Err(KeeperError::Lost);
         }
         let frame = frame(request).map_err(|error| {
-            // It was not told what this was to tell.
-            state.around = Surroundings::default();
             KeeperError::Refused(format!("The keeper cannot be asked that: {error}."))
         })?;
         let mut sent = 0;

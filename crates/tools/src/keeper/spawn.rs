@@ -5,7 +5,7 @@
 //! each, and has no place for what a sandbox needs; here only what this process changed is undone.
 #![allow(unsafe_code, reason = "a child that borrows our memory has no safe face")]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -119,8 +119,8 @@ impl Start<'_> {
 }
 
 impl Ready {
-    /// Has the process wait at a gate before it becomes its program: until a byte can be read there, or
-    /// for ever where nobody is left who could write one. Whatever becomes of it, it is reaped by
+    /// Has the process wait at a gate until a byte can be read there, before it becomes its program. It
+    /// never does where nobody is left who could write one. Whatever becomes of it, it is reaped by
     /// whoever reaps all.
     pub(super) fn wait_behind(&mut self, gate: &OwnedFd) -> Beginning {
         let beginning = Beginning::default();
@@ -266,8 +266,9 @@ unsafe fn is_let_through(child: &Child) -> bool {
     // SAFETY: the gate is a descriptor of the child, one byte is valid for writing, and the pointer is to
     // what whoever waits for the child owns.
     unsafe {
-        let guarded = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-            && libc::getppid() == child.parent;
+        let guarded =
+            libc::prctl(libc::PR_SET_PDEATHSIG, c_ulong::from(libc::SIGKILL.cast_unsigned())) == 0
+                && libc::getppid() == child.parent;
         let opened = guarded
             && loop {
                 match libc::read(child.gate, (&raw mut word).cast(), 1) {
@@ -276,7 +277,7 @@ unsafe fn is_let_through(child: &Child) -> bool {
                 }
             };
         let through = opened && settle(&*child.beginning, SystemClock.uptime_millis().max(1));
-        libc::prctl(libc::PR_SET_PDEATHSIG, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, c_ulong::MIN);
         if !through {
             *libc::__errno_location() = libc::ECANCELED;
         }

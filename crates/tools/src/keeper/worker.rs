@@ -25,8 +25,8 @@ const FIRST: Duration = Duration::from_secs(10);
 /// An agent that does not read so much is cut off.
 const MOST_WAITING: usize = 64 << 20;
 
-/// A connection with so many gates that nobody asked to wait at is a mistake.
-const MOST_GATES: usize = 16;
+/// A stranger that brings more gates is cut off.
+const STRANGERS_GATES: usize = 64;
 
 /// Runs the worker until it has nothing to do any more.
 pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> io::Result<()> {
@@ -443,7 +443,7 @@ impl Connection {
                 Ok(0) => return self.closed = true,
                 Ok(length) => {
                     self.incoming.push(&buffer[..length]);
-                    if self.gates.len() > MOST_GATES {
+                    if !self.greeted && self.gates.len() > STRANGERS_GATES {
                         return self.closed = true;
                     }
                     // There is rarely more; if so, it is seen next time. Behind a gate nothing is read
