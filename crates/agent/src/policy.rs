@@ -109,9 +109,14 @@ impl Act {
         &self.action
     }
 
-    /// How this command line was read, where it is the one that is run.
-    pub fn reading(&self, command: &str) -> Option<&command::Judged> {
-        matches!(&self.action, Action::Execute(line) if line == command).then_some(&self.line)
+    /// How the command line in it was read.
+    pub fn line(&self) -> &command::Judged {
+        &self.line
+    }
+
+    /// Whether it runs this command line.
+    pub fn runs(&self, command: &str) -> bool {
+        matches!(&self.action, Action::Execute(line) if line == command)
     }
 }
 

@@ -82,8 +82,10 @@ pub(crate) fn from_network(facts: &[Fact], act: Option<&Act>, workspace: &Path) 
     if facts.iter().any(|fact| matches!(fact, Fact::Outside { .. })) {
         return None;
     }
-    let read = act.and_then(|act| act.reading(command));
-    let read = read.map_or_else(|| Cow::Owned(command::judge(command, workspace)), Cow::Borrowed);
+    let read = match act.filter(|act| act.runs(command)) {
+        Some(act) => Cow::Borrowed(act.line()),
+        None => Cow::Owned(command::judge(command, workspace)),
+    };
     let stage = read.stages.iter().find(|stage| stage.classes.has(Class::Network))?;
     let text = if stage.text.is_empty() { command } else { &stage.text };
     let shown: String = text.chars().take(SHOWN).collect();

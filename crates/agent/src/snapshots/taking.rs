@@ -17,7 +17,7 @@ use super::mark::{self, Mark, Tree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
 use crate::policy::Act;
-use crate::policy::command::{self, Class};
+use crate::policy::command::Class;
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -307,8 +307,8 @@ fn coverage(act: &Act) -> Coverage {
         | Action::Propose(_)
         | Action::Ask { .. } => Coverage::Nothing,
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(line) => match act.reading(line).map(command::Judged::class) {
-            Some(Class::Read) => Coverage::Nothing,
+        Action::Execute(_) => match act.line().class() {
+            Class::Read => Coverage::Nothing,
             _ => Coverage::Tree,
         },
         // What a child changes is undone with the turn that it works for.

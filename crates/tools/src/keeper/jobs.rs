@@ -151,9 +151,7 @@ impl Jobs {
     /// Writes down the process of a job. It is only for finding leftovers; the marks do that too.
     fn note_start(&mut self, key: &str) {
         if let Some(live) = self.live.get(key) {
-            let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
-            let _ =
-                self.spool.write(&Line::Started { key: key.to_owned(), pid: live.root, uptime });
+            let _ = self.spool.write(&started(live));
         }
     }
 
@@ -543,6 +541,12 @@ impl Jobs {
         let held = self.held.as_ref().map(Held::due);
         self.live.values().filter_map(Live::due).chain(strays).chain(held).min()
     }
+}
+
+/// The line that tells the process of a job.
+fn started(live: &Live) -> Line {
+    let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
+    Line::Started { key: live.job.key.clone(), pid: live.root, uptime }
 }
 
 fn news(job: &Job, ended: &Ended) -> Said {

@@ -126,7 +126,7 @@ impl Link {
         let asks = Asks::Prepare { job: Box::new(job), around };
         let sent = frame(&Request { number, asks }).ok().and_then(|frame| {
             let sent = gates::send(self.stream.get_ref(), &frame, &gate).ok()?;
-            state.outgoing.extend_from_slice(&frame[sent..]);
+            self.keep(&mut state, &frame[sent..]);
             Some(())
         });
         if sent.is_none() {
@@ -136,9 +136,6 @@ impl Link {
             return;
         }
         state.ready = Some(Prepared { key, opener, answer });
-        if !state.outgoing.is_empty() {
-            self.blocked.notify_one();
-        }
     }
 
     /// Lets a job begin that the keeper was told last to get ready; what it says of it comes later.
@@ -200,11 +197,16 @@ impl Link {
                 Err(_) => return Err(KeeperError::Lost),
             }
         }
-        state.outgoing.extend_from_slice(&frame[sent..]);
+        self.keep(state, &frame[sent..]);
+        Ok(())
+    }
+
+    /// Keeps what could not be sent at once until there is room.
+    fn keep(&self, state: &mut State, rest: &[u8]) {
+        state.outgoing.extend_from_slice(rest);
         if !state.outgoing.is_empty() {
             self.blocked.notify_one();
         }
-        Ok(())
     }
 
     /// Reads and writes until the connection ends.

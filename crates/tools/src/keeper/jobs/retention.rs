@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Jobs, Kept};
+use super::{Jobs, Kept, started};
 use crate::keeper::spool::Line;
 
 /// A longer log is written anew.
@@ -47,8 +47,7 @@ impl Jobs {
         for (key, live) in &self.live {
             let key = || key.clone();
             rewriting.write(&Line::Starting { key: key() })?;
-            let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
-            rewriting.write(&Line::Started { key: key(), pid: live.root, uptime })?;
+            rewriting.write(&started(live))?;
             if let Some(ended) = live.told.clone() {
                 rewriting.write(&Line::Ended { key: key(), ended })?;
             }
