@@ -9,15 +9,15 @@ use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::children::Children;
-use crate::delegate::Delegate;
-use crate::endings::Endings;
+use crate::background::endings::Endings;
+use crate::children::delegate_tool::Delegate;
+use crate::children::runner::Children;
 use crate::memory::{self, MemoryTool, Providers};
-use crate::offer::Offer;
-use crate::session_search::SessionSearch;
+use crate::session::offered_tools::Offer;
+use crate::session::open::OpenSession;
+use crate::session::search_tool::SessionSearch;
 use crate::skills::{self, LoadSkill, ProposeSkill};
-use crate::work::Work;
-use crate::{Result, Settings, prompt};
+use crate::{Result, Settings, session::prompt};
 
 /// An agent. Clones share it.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ pub(crate) struct Parts {
 /// The answer to a request for a session.
 pub enum Opened {
     /// It is ours until the work is dropped.
-    Got(Box<Work>),
+    Got(Box<OpenSession>),
     /// Another process has it.
     Held(Holder),
 }
@@ -95,7 +95,7 @@ impl Agent {
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a
     /// session without a word in it is none.
-    pub fn begin(&self, workspace: &Path, date: &str) -> Result<Work> {
+    pub fn begin(&self, workspace: &Path, date: &str) -> Result<OpenSession> {
         let id = SessionId::new();
         let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
         let mut prompt = prompt::system(workspace, date, window);
@@ -104,7 +104,7 @@ impl Agent {
         self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => {
-                let mut work = Work::fresh(self.clone(), id, workspace, prompt, lease);
+                let mut work = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
                 work.unusable_skills = found.warnings;
                 Ok(work)
             }
@@ -116,7 +116,9 @@ impl Agent {
     /// Takes a session up, unless another process has it.
     pub fn open(&self, id: SessionId) -> Result<Opened> {
         match self.lease(id)? {
-            Acquired::Got(lease) => Ok(Opened::Got(Box::new(Work::load(self.clone(), id, lease)?))),
+            Acquired::Got(lease) => {
+                Ok(Opened::Got(Box::new(OpenSession::load(self.clone(), id, lease)?)))
+            }
             Acquired::Held(holder) => Ok(Opened::Held(holder)),
         }
     }

@@ -4,25 +4,12 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
-use mainstay_store::{
-    Component, Dialect, Migration, OwnerId, ReadTx, Row, ToValue, WriteTx, params,
-};
+use mainstay_store::{Dialect, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// The tables of the agent.
-pub const AGENT: Component = Component {
-    name: "agent",
-    migrations: &[
-        Migration::Both(TABLES),
-        Migration::Both(crate::approval::TABLES),
-        Migration::Both(crate::question::TABLES),
-        Migration::Both(crate::snapshots::TABLES),
-    ],
-};
-
-const TABLES: &str = "
+pub(crate) const TABLES: &str = "
 CREATE TABLE budgets (
     id TEXT PRIMARY KEY,
     parent TEXT REFERENCES budgets (id),

@@ -20,7 +20,7 @@ mod shape;
 
 use std::time::Duration;
 
-pub(crate) use answer::{Heard, Permission};
+pub(crate) use answer::{HookReply, Permission};
 use matcher::Matcher;
 pub(crate) use moments::{Hooked, after_call, sends_on, tell};
 pub(crate) use payload::Payload;

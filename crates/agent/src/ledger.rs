@@ -11,7 +11,7 @@ use mainstay_tools::{Fact, Progress};
 use serde_json::Value;
 
 use crate::Verdict;
-use crate::approval::{Approval, Standing};
+use crate::approvals::requests::{Approval, Standing};
 
 /// The tool whose results are answers of a person.
 const ASKS: &str = "ask_user";

@@ -12,7 +12,7 @@ use mainstay_message::redactor::Flow;
 use mainstay_message::{AssistantPart, Content, Redactor};
 use mainstay_tools::{Fact, Outcome, Piece};
 
-use crate::work::Input;
+use crate::session::open::Input;
 use crate::{Event, Observer};
 
 /// What a user sends.

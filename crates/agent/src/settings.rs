@@ -12,8 +12,8 @@ use mainstay_tools::{Reader, Tool};
 
 use crate::budget::Limits;
 use crate::compaction::Compacting;
-use crate::guard::{ACTING, LOOKING, Thresholds};
 use crate::hooks::Hooks;
+use crate::loop_guard::{ACTING, LOOKING, Thresholds};
 use crate::memory;
 use crate::policy::Policy;
 use crate::skills::Places;
@@ -123,7 +123,7 @@ impl Default for Settings {
             temperature: None,
             effort: None,
             policy: Policy::default(),
-            approval: crate::approval::LIMIT,
+            approval: crate::approvals::requests::LIMIT,
             budgets: Budgets::default(),
             guards: Guards::default(),
             compaction: Compacting::default(),

@@ -9,9 +9,9 @@ use mainstay_store::{Id, OwnerId, Store};
 use serde_json::json;
 
 use crate::agent::blocking;
-use crate::asking;
 use crate::budget::{self, Account, Amount, Limits};
-use crate::work::words;
+use crate::session::open::words;
+use crate::turn::ask_model;
 use crate::{Result, redaction};
 
 /// What came of a trial.
@@ -87,11 +87,11 @@ pub async fn trial(
         Ok(answer) => redaction::answer(redactor, answer),
         Err(failure) => redaction::failure(redactor, failure),
     }
-    let attempts = asking::attempts(&asked);
+    let attempts = ask_model::attempts(&asked);
     blocking(|| {
         store.write(|tx| -> Result<_> {
             model_call::finish(tx, id, &purpose, &attempts)?;
-            budget::correct(tx, &account, &asking::used_by(&attempts).minus(&amount))
+            budget::correct(tx, &account, &ask_model::used_by(&attempts).minus(&amount))
         })
     })?;
     Ok(match asked {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_agent::policy::{Decision, Policy};
-use mainstay_agent::{AGENT, Agent, Ending, Input, Settings};
+use mainstay_agent::{AGENT, Agent, Input, Settings, TurnEnding};
 use mainstay_journal::JOURNAL;
 use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_memory::MEMORY;
@@ -57,7 +57,7 @@ async fn a_parked_call_still_waits_when_the_same_process_goes_on() {
     let input = |text: &str| Input { content: vec![Content::Text(text.to_owned())], key: None };
     let cancel = CancellationToken::new();
     let parked = work.turn(&input("write"), &mut |_| {}, &cancel).await.unwrap();
-    assert!(matches!(parked.ending, Ending::Parked { .. }), "{parked:?}");
+    assert!(matches!(parked.ending, TurnEnding::Parked { .. }), "{parked:?}");
 
     let again = work.resume(&mut |_| {}, &cancel).await.unwrap().unwrap();
     assert_eq!(again.ending, parked.ending);

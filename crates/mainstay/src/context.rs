@@ -1,6 +1,6 @@
 //! What every command is given: the options, the output, and a way to the store.
 
-use mainstay_store::{Location, Options, Schema, Store};
+use mainstay_store::{Location, Options, Store};
 
 use crate::error::Error;
 use crate::output::Output;
@@ -40,20 +40,9 @@ impl Context {
     }
 }
 
-/// The tables of every part of the program.
-fn schema() -> Schema {
-    Schema::new(&[
-        mainstay_journal::JOURNAL,
-        mainstay_journal::SEARCH,
-        mainstay_agent::AGENT,
-        mainstay_memory::MEMORY,
-        mainstay_agent::skills::SKILLS,
-    ])
-}
-
 /// How the program opens stores.
 pub(crate) fn options() -> Options {
-    Options::new(schema())
+    Options::new(mainstay_agent::schema())
 }
 
 /// Opens a store that must be there: looking at it never makes one.

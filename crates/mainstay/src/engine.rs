@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mainstay_agent::memory::Provider;
 use mainstay_agent::memory::external::External;
-use mainstay_agent::{Agent, Ended, Ending, Opened};
+use mainstay_agent::{Agent, Opened, TurnEnding, TurnReport};
 use mainstay_journal::session::Session;
 use mainstay_journal::turn::Outcome;
 use mainstay_journal::{SessionId, session};
@@ -168,7 +168,10 @@ fn forbidden(settings: &Settings) -> Vec<PathBuf> {
 }
 
 /// Takes a session up; one that another process has is an error that says who.
-pub(crate) fn open(agent: &Agent, id: SessionId) -> Result<Box<mainstay_agent::Work>, Error> {
+pub(crate) fn open(
+    agent: &Agent,
+    id: SessionId,
+) -> Result<Box<mainstay_agent::OpenSession>, Error> {
     match agent.open(id)? {
         Opened::Got(work) => Ok(work),
         Opened::Held(holder) => Err(held(id, &holder)),
@@ -235,11 +238,13 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Res
 }
 
 /// How the program ends after a turn.
-pub(crate) fn exit(ended: &Ended) -> Exit {
+pub(crate) fn exit(ended: &TurnReport) -> Exit {
     match &ended.ending {
-        Ending::Parked { .. } => Exit::Parked,
-        Ending::Over(Outcome::Answered, _) => Exit::Done,
-        Ending::Over(Outcome::Cancelled, _) => Exit::Interrupted,
-        Ending::Over(Outcome::Failed | Outcome::Stuck | Outcome::Interrupted, _) => Exit::Failed,
+        TurnEnding::Parked { .. } => Exit::Parked,
+        TurnEnding::Over(Outcome::Answered, _) => Exit::Done,
+        TurnEnding::Over(Outcome::Cancelled, _) => Exit::Interrupted,
+        TurnEnding::Over(Outcome::Failed | Outcome::Stuck | Outcome::Interrupted, _) => {
+            Exit::Failed
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use mainstay_agent::skills;
-use mainstay_agent::{Ended, Ending, Event, Question, Request};
+use mainstay_agent::{Event, Question, Request, TurnEnding, TurnReport};
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ impl Telling {
     }
 
     /// Tells how the turn ended: the answer, or what to do next.
-    pub(crate) fn ended(&self, ended: &Ended, settings: &Settings) -> Result<(), Error> {
+    pub(crate) fn ended(&self, ended: &TurnReport, settings: &Settings) -> Result<(), Error> {
         if self.json {
             return Ok(());
         }
@@ -95,23 +95,23 @@ impl Telling {
         }
         let resume = settings.command(&format!("resume {}", self.session));
         match &ended.ending {
-            Ending::Over(Outcome::Answered, _) => {
+            TurnEnding::Over(Outcome::Answered, _) => {
                 crate::output::print(ended.answer.as_bytes())?;
                 if self.watched {
                     let next = settings.command(&format!("run --session {} …", self.session));
                     say(&format!("({}; go on: {next})", spent(ended)));
                 }
             }
-            Ending::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
-            Ending::Over(Outcome::Cancelled, Some(reason)) => {
+            TurnEnding::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
+            TurnEnding::Over(Outcome::Cancelled, Some(reason)) => {
                 say(&format!("stopped; what was done is recorded: {}", reason.trim()));
             }
-            Ending::Over(how, reason) => {
+            TurnEnding::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
                 say(&format!("error: {}", reason.trim()));
                 say(&format!("hint: Everything so far is kept. Go on with `{resume}`."));
             }
-            Ending::Parked { reason, resume_at } => {
+            TurnEnding::Parked { reason, resume_at } => {
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
                 say(&format!("parked{when}: {reason}"));
@@ -201,7 +201,7 @@ impl Telling {
     }
 }
 
-fn spent(ended: &Ended) -> String {
+fn spent(ended: &TurnReport) -> String {
     let tokens = ended.usage.total();
     match ended.cost {
         0 => format!("{tokens} tokens"),

@@ -16,8 +16,8 @@ use super::{OnFailure, Trigger, summary};
 use crate::agent::{Parts, blocking};
 use crate::budget::Account;
 use crate::hooks::{self, Moment, Payload};
-use crate::work::Work;
-use crate::{Event, Observer, Result, approval, calls, ledger, redaction};
+use crate::session::open::OpenSession;
+use crate::{Event, Observer, Result, approvals::requests, calls::run::nonce, ledger, redaction};
 
 /// Why nothing is compacted where there is nothing to compact.
 pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
@@ -58,7 +58,7 @@ struct Case<'a> {
     paid: Option<(&'a Bill, &'a [Attempt])>,
 }
 
-impl Work {
+impl OpenSession {
     /// Begins a compaction: asks the hooks, takes the cheap steps if they are enough, or has a summary
     /// made.
     pub(super) async fn begin_compaction(
@@ -110,12 +110,7 @@ impl Work {
         }
         let question = Question {
             system: summary::system(wanted.most),
-            words: summary::question(
-                &wanted.material,
-                &calls::nonce(),
-                focus.as_deref(),
-                &instructions,
-            ),
+            words: summary::question(&wanted.material, &nonce(), focus.as_deref(), &instructions),
             most: wanted.most,
         };
         drop(journal);
@@ -258,7 +253,7 @@ impl Work {
         let (entries, approvals, number) = blocking(|| {
             self.agent.parts.store.read(|tx| -> Result<_> {
                 let number = compaction::last(tx, id)? + 1;
-                Ok((entry::all(tx, id)?, approval::of_session(tx, id)?, number))
+                Ok((entry::all(tx, id)?, requests::of_session(tx, id)?, number))
             })
         })?;
         let ledger = ledger::of(&entries, &approvals);
@@ -277,7 +272,7 @@ impl Work {
     }
 
     pub(super) fn scale(&self) -> Scale {
-        let tools: usize = self.specs.iter().map(crate::offer::size).sum();
+        let tools: usize = self.specs.iter().map(crate::session::offered_tools::size).sum();
         Scale { fixed: self.prompt.len() + tools, bytes_a_token: self.sizes.bytes_a_token() }
     }
 

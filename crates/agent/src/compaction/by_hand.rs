@@ -12,7 +12,7 @@ use super::applying::{Attempted, TOO_LITTLE, Tried};
 use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
 use crate::redaction::Curtain;
-use crate::work::Work;
+use crate::session::open::OpenSession;
 use crate::{Observer, Result};
 
 /// What came of compacting.
@@ -44,7 +44,7 @@ pub struct Restored {
     pub window: Option<u64>,
 }
 
-impl Work {
+impl OpenSession {
     /// Compacts the session, whatever its size, looking after `focus` above all.
     pub async fn compact(
         &mut self,

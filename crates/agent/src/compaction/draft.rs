@@ -7,8 +7,8 @@ use mainstay_journal::{cut, preview, shown_through, transcript};
 
 use super::material;
 use super::when::{Marks, share_of};
-use crate::asking::body_bytes;
-use crate::{context, ledger};
+use crate::turn::ask_model::body_bytes;
+use crate::{ledger, session::context};
 
 /// The share of what is due that the recent tail keeps beside shortened words.
 const SHORTENED_TAIL: f64 = 0.4;

@@ -10,11 +10,11 @@ use tokio::time::timeout_at;
 use super::Trigger;
 use super::applying::{Attempted, TOO_LITTLE, Tried};
 use super::when::{Marks, Resting};
-use crate::turn::{Drive, Halt};
-use crate::work::Work;
+use crate::session::open::OpenSession;
+use crate::turn::runner::{TurnRunner, TurnStop};
 use crate::{Event, Result};
 
-impl Work {
+impl OpenSession {
     /// Takes in what a provider counted: whether the last compaction helped.
     pub(crate) fn judge_compaction(&mut self) {
         let marks = self.marks();
@@ -22,11 +22,11 @@ impl Work {
     }
 }
 
-type Halted<T> = std::result::Result<T, Halt>;
+type Stoppable<T> = std::result::Result<T, TurnStop>;
 
-impl Drive<'_> {
+impl TurnRunner<'_> {
     /// Sees to it that the next request fits, as far as that can be told beforehand.
-    pub(crate) async fn make_room(&mut self) -> Halted<()> {
+    pub(crate) async fn make_room(&mut self) -> Stoppable<()> {
         self.work.watch.round(self.turn.id);
         let marks = self.work.marks();
         let is_due = self.is_due(marks.as_ref());
@@ -80,7 +80,7 @@ impl Drive<'_> {
 
     /// Makes room after a provider found the conversation too long. Where there is none to make, the
     /// turn ends in words that say what fills the window.
-    pub(crate) async fn make_room_after(&mut self, failure: &Failure) -> Halted<()> {
+    pub(crate) async fn make_room_after(&mut self, failure: &Failure) -> Stoppable<()> {
         let turn = self.turn.id;
         self.work.watch.outgrew(self.work.sizes.tokens());
         let mut why = match self.work.remember_compactions(turn) {
@@ -110,8 +110,8 @@ impl Drive<'_> {
         }
         let reason = self.no_room(&failure.to_string(), &why);
         match self.work.watch.retry_at.filter(|at| *at > wall_millis()) {
-            Some(at) => Err(Halt::Parked { reason, resume_at: Some(at) }),
-            None => Err(Halt::Failed(reason)),
+            Some(at) => Err(TurnStop::Parked { reason, resume_at: Some(at) }),
+            None => Err(TurnStop::Failed(reason)),
         }
     }
 
@@ -120,7 +120,7 @@ impl Drive<'_> {
         marks.is_some_and(|marks| tokens >= self.work.watch.due(marks))
     }
 
-    async fn compact_by_hand(&mut self, focus: Option<String>) -> Halted<()> {
+    async fn compact_by_hand(&mut self, focus: Option<String>) -> Stoppable<()> {
         self.work.watch.begin_anew();
         self.work.watch.underway = None;
         let tried = match self.attempt(Trigger::Hand, focus).await? {
@@ -132,7 +132,7 @@ impl Drive<'_> {
     }
 
     /// Begins a compaction. What fails in it is no failure of the turn.
-    async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Halted<Tried> {
+    async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Stoppable<Tried> {
         self.write_known()?;
         let account = self.account.clone();
         let attempted = Attempted { turn: self.turn.id, account: &account, trigger, focus };
@@ -141,7 +141,7 @@ impl Drive<'_> {
     }
 
     /// Waits for the summary that is being made, and applies it.
-    async fn take_summary(&mut self) -> Halted<Tried> {
+    async fn take_summary(&mut self) -> Stoppable<Tried> {
         self.write_known()?;
         let landing = self.work.land_compaction(self.turn.id, self.observer, self.cancel);
         match timeout_at(self.deadline, landing).await {
@@ -159,9 +159,9 @@ impl Drive<'_> {
         Ok(())
     }
 
-    fn survived(&mut self, tried: Result<Tried>) -> Halted<Tried> {
+    fn survived(&mut self, tried: Result<Tried>) -> Stoppable<Tried> {
         match tried {
-            Ok(Tried::Stopped) => Err(Halt::Cancelled),
+            Ok(Tried::Stopped) => Err(TurnStop::Cancelled),
             Ok(tried) => Ok(tried),
             // If the lease is lost, or the store, the turn's own next commit finds out.
             Err(error) => Ok(self.broken(&error.to_string())),

@@ -1,14 +1,14 @@
 //! What fills a window, in words for a person who has to do something about it.
 
-use crate::context::{self, Context};
-use crate::work::Work;
+use crate::session::context::{self, Context};
+use crate::session::open::OpenSession;
 
 /// So many parts are named.
 const NAMED: usize = 3;
 /// Parts below this share of all are not worth a word.
 const LEAST: u64 = 5;
 
-impl Work {
+impl OpenSession {
     /// What the next request is filled with.
     pub(super) fn filling(&self) -> String {
         let messages = self.transcript.settled();

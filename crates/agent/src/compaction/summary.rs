@@ -6,7 +6,7 @@ use mainstay_llm::{Answer, Stop};
 use mainstay_message::{AssistantPart, Content};
 
 use super::material::clipped;
-use crate::work::words;
+use crate::session::open::words;
 
 /// What is told of one message where no model summarises: of the user's, of the model's.
 const USER: (usize, usize) = (300, 100);

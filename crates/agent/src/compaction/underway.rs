@@ -15,8 +15,8 @@ use super::draft::Wanted;
 use super::{Trigger, summary};
 use crate::agent::Agent;
 use crate::budget::{self, Account, Amount, Spent};
-use crate::work::Work;
-use crate::{Result, asking, redaction};
+use crate::session::open::OpenSession;
+use crate::{Result, redaction, turn::ask_model};
 
 /// The purpose in the ledger of model calls.
 pub(super) const PURPOSE: &str = "summary";
@@ -80,7 +80,7 @@ impl Bill {
     /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
     /// Says which budget has no room where one has none.
     pub(super) fn open(
-        work: &Work,
+        work: &OpenSession,
         account: &Arc<Account>,
         turn: TurnId,
         question: &Question,
@@ -111,7 +111,7 @@ impl Bill {
     pub(super) fn settle(
         &self,
         tx: &mut WriteTx<'_>,
-        work: &Work,
+        work: &OpenSession,
         attempts: &[Attempt],
     ) -> Result<()> {
         model_call::finish(tx, self.id, &self.purpose(work), attempts)?;
@@ -119,10 +119,10 @@ impl Bill {
             // It was given up; what became of it nobody knows, and it keeps what was reserved.
             return Ok(());
         }
-        budget::correct(tx, &self.account, &asking::used_by(attempts).minus(&self.reserved))
+        budget::correct(tx, &self.account, &ask_model::used_by(attempts).minus(&self.reserved))
     }
 
-    fn purpose(&self, work: &Work) -> Purpose<'static> {
+    fn purpose(&self, work: &OpenSession) -> Purpose<'static> {
         Purpose {
             owner: work.agent.parts.owner,
             session: Some(work.id),
@@ -213,7 +213,7 @@ async fn make(agent: Agent, question: Question) -> Made {
             Ok(answer) => redaction::answer(&settings.redactor, answer),
             Err(failure) => redaction::failure(&settings.redactor, failure),
         }
-        attempts.extend(asking::attempts(&asked));
+        attempts.extend(ask_model::attempts(&asked));
         match asked {
             Ok(answer) => match summary::taken(&answer) {
                 Ok(text) => return (attempts, Ok(text)),

@@ -12,7 +12,7 @@ const LONGEST_LINE: usize = 300;
 
 /// What the hooks of one moment said.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct HookReply {
     /// Why it must not be done, or is not done yet.
     pub(crate) block: Option<String>,
     /// Why the turn is to end.
@@ -36,11 +36,11 @@ pub(crate) enum Permission {
     Ask(String),
 }
 
-impl Heard {
+impl HookReply {
     /// Puts the words of the next hook to those of the ones before. The strictest holds; of two
     /// that change the input the first one does.
-    pub(super) fn join(&mut self, next: Heard) {
-        let Heard { block, halt, permission, input, context, notices } = next;
+    pub(super) fn join(&mut self, next: HookReply) {
+        let HookReply { block, halt, permission, input, context, notices } = next;
         self.block = self.block.take().or(block);
         self.halt = self.halt.take().or(halt);
         self.permission = match (self.permission.take(), permission) {

@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::payload::Called;
-use super::{Heard, Hooks, Moment, Payload, Permission, fire, names};
-use crate::pending::{Pending, Step};
-use crate::turn::{Drive, Halt};
-use crate::work::{Input, Work};
+use super::{HookReply, Hooks, Moment, Payload, Permission, fire, names};
+use crate::calls::call::{CallDecision, ToolCall};
+use crate::session::open::{Input, OpenSession};
+use crate::turn::runner::{TurnRunner, TurnStop};
 use crate::{Error, Event, Observer, Result};
 
 /// How often hooks may send a turn on that was about to end.
@@ -36,7 +36,7 @@ pub(crate) struct Hooked {
     pub(crate) context: Vec<String>,
 }
 
-impl Work {
+impl OpenSession {
     /// Tells the hooks that a session is taken up, and what the user sent, where something was.
     /// Answers what the user is to know; what the model is to know waits in `context`.
     pub(crate) async fn consult(
@@ -91,12 +91,12 @@ pub(crate) fn tell(observer: Observer<'_>, notices: Vec<String>) {
     }
 }
 
-impl Drive<'_> {
+impl TurnRunner<'_> {
     /// Asks the hooks about calls that are about to run.
     pub(crate) async fn before_calls(
         &mut self,
-        mut group: Vec<Pending>,
-    ) -> std::result::Result<Vec<Pending>, Halt> {
+        mut group: Vec<ToolCall>,
+    ) -> std::result::Result<Vec<ToolCall>, TurnStop> {
         let hooks = self.work.agent.parts.settings.hooks.clone();
         if !hooks.any(Moment::PreToolUse) {
             return Ok(group);
@@ -107,8 +107,11 @@ impl Drive<'_> {
         let asked = group.iter().map(|pending| {
             // One that was started had its hooks; one that does not run needs none.
             let open = pending.started_at.is_none() && pending.hooked.is_none();
-            let runs =
-                open && matches!(pending.step(self.work, &self.guard), Step::Run | Step::Ask(_));
+            let runs = open
+                && matches!(
+                    pending.step(self.work, &self.guard),
+                    CallDecision::Run | CallDecision::Ask(_)
+                );
             let arguments = pending.arguments.as_ref().ok().filter(|_| runs);
             let (hooks, workplace, session) = (&hooks, &workplace, &session);
             async move {
@@ -118,7 +121,7 @@ impl Drive<'_> {
         });
         let heard = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+            () = self.cancel.cancelled() => return Err(TurnStop::Cancelled),
             heard = join_all(asked) => heard,
         };
         let mut stopped = None;
@@ -132,20 +135,20 @@ impl Drive<'_> {
             }
         }
         match stopped {
-            Some(reason) => Err(Halt::Stopped(reason)),
+            Some(reason) => Err(TurnStop::Stopped(reason)),
             None => Ok(group),
         }
     }
 
     /// Whether a call is yet to be seen by hooks.
-    pub(crate) fn owes_hooks(&self, pending: &Pending) -> bool {
+    pub(crate) fn owes_hooks(&self, pending: &ToolCall) -> bool {
         pending.hooked.is_none()
             && self.work.agent.parts.settings.hooks.any(Moment::PreToolUse)
-            && !matches!(pending.step(self.work, &self.guard), Step::Question(..))
+            && !matches!(pending.step(self.work, &self.guard), CallDecision::Question(..))
     }
 
     /// Asks the hooks whether the turn may end with this answer. True where it goes on.
-    pub(crate) async fn is_sent_on(&mut self, answer: &str) -> std::result::Result<bool, Halt> {
+    pub(crate) async fn is_sent_on(&mut self, answer: &str) -> std::result::Result<bool, TurnStop> {
         let hooks = self.work.agent.parts.settings.hooks.clone();
         // The end of a helper's turn is in the middle of the user's.
         if !hooks.any(Moment::Stop) || self.work.is_child() {
@@ -157,7 +160,7 @@ impl Drive<'_> {
         let payload = Payload::stop(answer, self.stops > 0);
         let mut heard = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+            () = self.cancel.cancelled() => return Err(TurnStop::Cancelled),
             heard = fire(&hooks, &payload, &session, &workplace) => heard,
         };
         tell(self.observer, std::mem::take(&mut heard.notices));
@@ -199,24 +202,24 @@ pub(crate) fn sends_on(notice: &str) -> bool {
 /// Tells the hooks after a call of its outcome, and the outcome what they say.
 pub(crate) async fn after_call(
     hooks: &Arc<Hooks>,
-    pending: &Pending,
+    pending: &ToolCall,
     outcome: &mut Outcome,
     (session, workplace): (&str, &Workplace),
     cancel: &CancellationToken,
-) -> Heard {
+) -> HookReply {
     let moment = match outcome.failed {
         true => Moment::PostToolUseFailure,
         false => Moment::PostToolUse,
     };
     let Some(arguments) = pending.arguments.as_ref().ok().filter(|_| hooks.any(moment)) else {
-        return Heard::default();
+        return HookReply::default();
     };
     let call = called(pending, arguments, workplace);
     let payload = Payload::after(&call, outcome);
     let mut heard = tokio::select! {
         biased;
         // The outcome is there, and is written down without their words.
-        () = cancel.cancelled() => return Heard::default(),
+        () = cancel.cancelled() => return HookReply::default(),
         heard = fire(hooks, &payload, session, workplace) => heard,
     };
     let block = heard.block.take().map(|reason| format!("a hook objects: {reason}"));
@@ -227,7 +230,7 @@ pub(crate) async fn after_call(
     heard
 }
 
-fn called<'a>(pending: &'a Pending, arguments: &'a Value, workplace: &'a Workplace) -> Called<'a> {
+fn called<'a>(pending: &'a ToolCall, arguments: &'a Value, workplace: &'a Workplace) -> Called<'a> {
     Called {
         id: pending.id.as_str(),
         tool: &pending.call.name,
@@ -236,9 +239,9 @@ fn called<'a>(pending: &'a Pending, arguments: &'a Value, workplace: &'a Workpla
     }
 }
 
-impl Pending {
+impl ToolCall {
     /// Takes in what the hooks before it said.
-    fn take_hooks(&mut self, heard: &mut Heard, redactor: &Redactor, workplace: &Workplace) {
+    fn take_hooks(&mut self, heard: &mut HookReply, redactor: &Redactor, workplace: &Workplace) {
         self.read_anew();
         let mut hooked = Hooked {
             refused: heard.block.take(),

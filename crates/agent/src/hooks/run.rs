@@ -8,7 +8,7 @@ use mainstay_tools::keeper::{Ended, Job, Limits, Program, Streams};
 use mainstay_tools::{Workplace, clean_environment};
 use tokio::time::timeout;
 
-use super::answer::Heard;
+use super::answer::HookReply;
 use super::{Hook, Hooks, Payload};
 
 /// The longest output of a hook that is read.
@@ -28,8 +28,8 @@ pub(crate) async fn fire(
     payload: &Payload<'_>,
     session: &str,
     workplace: &Workplace,
-) -> Heard {
-    let mut heard = Heard::default();
+) -> HookReply {
+    let mut heard = HookReply::default();
     let matching = hooks.matching(payload.moment, &payload.names);
     if matching.is_empty() {
         return heard;
@@ -49,24 +49,24 @@ pub(crate) async fn fire(
     heard
 }
 
-async fn run(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Heard {
+async fn run(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> HookReply {
     let keeper = match workplace.keeper.name().await {
         Ok(keeper) => keeper,
-        Err(error) => return Heard::failed(hook, &format!("could not be run: {error}")),
+        Err(error) => return HookReply::failed(hook, &format!("could not be run: {error}")),
     };
     let job = job(hook, payload, session, workplace);
     let running = timeout(hook.limit.saturating_add(SLACK), workplace.keeper.run(&keeper, &job));
     let ended = match running.await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(error)) => return Heard::failed(hook, &format!("could not be run: {error}")),
-        Err(_) => return Heard::failed(hook, "did not end, and its keeper does not answer"),
+        Ok(Err(error)) => return HookReply::failed(hook, &format!("could not be run: {error}")),
+        Err(_) => return HookReply::failed(hook, "did not end, and its keeper does not answer"),
     };
     let output = output(&ended);
-    let mut heard = Heard::read(hook, &ended, output.as_deref());
+    let mut heard = HookReply::read(hook, &ended, output.as_deref());
     if !ended.left.is_empty() {
         // What a hook starts ends with it.
         if workplace.keeper.stop(&job.key).await.is_err() {
-            heard.join(Heard::failed(hook, "left processes that cannot be ended"));
+            heard.join(HookReply::failed(hook, "left processes that cannot be ended"));
         }
     }
     heard

@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::time::{Instant, timeout};
 
 use super::{Provider, Reply};
-use crate::turn::spoken;
+use crate::turn::runner::spoken;
 
 /// All providers of an agent.
 #[derive(Default)]

@@ -24,7 +24,7 @@ pub use server::Server;
 
 use self::health::{Health, Standing};
 use super::{Memory, NewMemory, Provider, Query, Reply, Trouble};
-use crate::turn::spoken;
+use crate::turn::runner::spoken;
 
 /// How long a provider is waited for unless it says otherwise.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(8);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Memory;
-use crate::turn::spoken;
+use crate::turn::runner::spoken;
 
 /// How a notice begins that brings memories. What was brought is found by it again.
 const RECALLED: &str = "memories that may bear on this";

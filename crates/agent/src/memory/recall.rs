@@ -8,9 +8,9 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, Place, Query, frame};
-use crate::calls::nonce;
-use crate::work::{Input, Work};
-use crate::{Error, Event, Observer, Recalled, Result, prompt};
+use crate::calls::run::nonce;
+use crate::session::open::{Input, OpenSession};
+use crate::{Error, Event, Observer, Recalled, Result, session::prompt};
 
 /// The longest part of an input that memories are looked for by.
 const LONGEST: usize = 4_000;
@@ -57,7 +57,7 @@ impl Told {
     }
 }
 
-impl Work {
+impl OpenSession {
     /// Brings what memories have to say to an input: into the prompt, where the session begins, and
     /// beside the input, where it waits in `context`.
     pub(crate) async fn recollect(

@@ -2,7 +2,7 @@
 
 use super::diff::is_hidden;
 use super::{Found, Origin, Skill, Warning};
-use crate::offer::is_small;
+use crate::session::offered_tools::is_small;
 
 /// The first line of what the prompt says of skills.
 pub(crate) const HEADING: &str = "# Skills: load one with `skill`";

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::front::{self, Front};
 use super::{Origin, Places};
-use crate::prompt::from_the_root_down;
+use crate::session::prompt::from_the_root_down;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::Tree;
 use crate::Result;
-use crate::approval::storable;
+use crate::approvals::requests::storable;
 
 /// The name of the tool that makes them.
 pub const NAME: &str = "propose_skill";

@@ -16,8 +16,8 @@ use super::mark::damaged;
 use super::objects;
 use super::plan::{Conflicts, Plan, Planner, Which};
 use crate::agent::blocking;
-use crate::work::Work;
-use crate::{Error, Observer, Result, processes, redaction};
+use crate::session::open::OpenSession;
+use crate::{Error, Observer, Result, background::processes, redaction};
 
 /// How many paths a model is told of by name.
 const NAMED: usize = 20;
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-impl Work {
+impl OpenSession {
     /// The turns of the session that changed files, the last first.
     pub fn changed_turns(&self) -> Result<Vec<ChangedTurn>> {
         changed_turns(&self.agent.parts.store, self.id)

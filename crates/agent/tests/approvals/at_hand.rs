@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mainstay_agent::approval::{self, Effort, Given, Standing, Which};
+use mainstay_agent::approvals::requests::{self, Effort, Given, Standing, Which};
 use mainstay_agent::{Asker, Question, Request, Verdict};
 use mainstay_store::{OwnerId, Store};
 use mainstay_testkit::model::Reply;
@@ -46,7 +46,7 @@ impl Person {
     fn elsewhere(&self, request: &Request, verdict: &Verdict) {
         let (store, owner) = &self.store;
         let given = Given { by: "another process", effort: Effort::Key };
-        store.write(|tx| approval::decide(tx, *owner, request.id, verdict, given)).unwrap();
+        store.write(|tx| requests::decide(tx, *owner, request.id, verdict, given)).unwrap();
     }
 }
 
@@ -54,7 +54,7 @@ impl Asker for Person {
     fn decide<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Option<Verdict>> {
         Box::pin(async move {
             let (store, owner) = &self.store;
-            let row = store.read(|tx| approval::get(tx, *owner, request.id)).unwrap();
+            let row = store.read(|tx| requests::get(tx, *owner, request.id)).unwrap();
             assert_eq!(&row.request, request, "what is asked is not what is written down");
             self.note(row.standing.as_str());
             match &self.says {

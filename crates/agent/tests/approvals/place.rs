@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use mainstay_agent::approval::{self, Approval, Effort, Given, Outcome, Which};
+use mainstay_agent::approvals::requests::{self, Approval, Effort, Given, Outcome, Which};
 use mainstay_agent::policy::{Decision, Policy};
-use mainstay_agent::{AGENT, Agent, Ended, Ending, Event, Input, Opened, Settings, Verdict, Work};
+use mainstay_agent::{
+    AGENT, Agent, Event, Input, OpenSession, Opened, Settings, TurnEnding, TurnReport, Verdict,
+};
 use mainstay_journal::{JOURNAL, SessionId};
 use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_memory::MEMORY;
@@ -127,12 +129,12 @@ impl Place {
     }
 
     /// A new session.
-    pub(crate) fn begin(&self) -> Work {
+    pub(crate) fn begin(&self) -> OpenSession {
         self.agent().begin(&self.workspace(), "2026-01-02").unwrap()
     }
 
     /// Takes a session up, as another process does.
-    pub(crate) fn open(&self, id: SessionId) -> Work {
+    pub(crate) fn open(&self, id: SessionId) -> OpenSession {
         match self.agent().open(id).unwrap() {
             Opened::Got(work) => *work,
             Opened::Held(holder) => panic!("held by {holder:?}"),
@@ -142,7 +144,7 @@ impl Place {
     /// The requests of the owner.
     pub(crate) fn requests(&self, which: Which) -> Vec<Approval> {
         let (store, owner) = self.store();
-        store.read(|tx| approval::list(tx, owner, which)).unwrap()
+        store.read(|tx| requests::list(tx, owner, which)).unwrap()
     }
 
     /// The one request that waits.
@@ -156,7 +158,7 @@ impl Place {
     pub(crate) fn decide(&self, approval: &Approval, verdict: &Verdict, effort: Effort) -> Outcome {
         let (store, owner) = self.store();
         let given = Given { by: "another process", effort };
-        store.write(|tx| approval::decide(tx, owner, approval.request.id, verdict, given)).unwrap()
+        store.write(|tx| requests::decide(tx, owner, approval.request.id, verdict, given)).unwrap()
     }
 
     /// Says yes as another process does.
@@ -173,13 +175,13 @@ impl Place {
 
 /// What a turn told while it went on.
 pub(crate) struct Told {
-    pub(crate) ended: Ended,
+    pub(crate) ended: TurnReport,
     pub(crate) events: Vec<Value>,
 }
 
 impl Told {
     pub(crate) fn is_parked(&self) -> bool {
-        matches!(self.ended.ending, Ending::Parked { .. })
+        matches!(self.ended.ending, TurnEnding::Parked { .. })
     }
 
     /// The requests that the turn waits for.
@@ -190,14 +192,14 @@ impl Told {
     }
 }
 
-pub(crate) async fn turn(work: &mut Work, text: &str) -> Told {
+pub(crate) async fn turn(work: &mut OpenSession, text: &str) -> Told {
     let mut events = Vec::new();
     let mut observer = |event: Event| events.push(serde_json::to_value(event).unwrap());
     let ended = work.turn(&input(text), &mut observer, &CancellationToken::new()).await.unwrap();
     Told { ended, events }
 }
 
-pub(crate) async fn resume(work: &mut Work) -> Told {
+pub(crate) async fn resume(work: &mut OpenSession) -> Told {
     let mut events = Vec::new();
     let mut observer = |event: Event| events.push(serde_json::to_value(event).unwrap());
     let ended = work.resume(&mut observer, &CancellationToken::new()).await.unwrap().unwrap();

@@ -1,8 +1,8 @@
 //! Questions of a model that nobody at hand can answer.
 
-use mainstay_agent::Ending;
-use mainstay_agent::approval::Which;
-use mainstay_agent::question::{self, Asked, Outcome, Standing};
+use mainstay_agent::TurnEnding;
+use mainstay_agent::approvals::questions::{self, Asked, Outcome, Standing};
+use mainstay_agent::approvals::requests::Which;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
 
@@ -15,12 +15,12 @@ fn asking() -> Vec<Reply> {
 
 fn waiting(place: &Place) -> Vec<Asked> {
     let (store, owner) = place.store();
-    store.read(|tx| question::list(tx, owner, Which::Waiting)).unwrap()
+    store.read(|tx| questions::list(tx, owner, Which::Waiting)).unwrap()
 }
 
 fn answer(place: &Place, asked: &Asked, text: &str) -> Outcome {
     let (store, owner) = place.store();
-    store.write(|tx| question::answer(tx, owner, asked.question.id, text, "me")).unwrap()
+    store.write(|tx| questions::answer(tx, owner, asked.question.id, text, "me")).unwrap()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_question_waits_and_its_answer_is_the_result_of_the_call_once() {
     on_both(asking, async |place| {
         let mut work = place.begin();
         let (id, parked) = (work.id(), turn(&mut work, "paint").await);
-        let Ending::Parked { reason, .. } = &parked.ended.ending else {
+        let TurnEnding::Parked { reason, .. } = &parked.ended.ending else {
             panic!("{parked:?}", parked = parked.ended)
         };
         assert!(reason.contains("Which colour?"), "{reason}");

@@ -1,8 +1,8 @@
 //! Parked, decided by another process, and resumed.
 
-use mainstay_agent::approval::{Effort, Outcome, Standing, Which};
+use mainstay_agent::approvals::requests::{Effort, Outcome, Standing, Which};
 use mainstay_agent::policy::Class;
-use mainstay_agent::{Ending, Verdict};
+use mainstay_agent::{TurnEnding, Verdict};
 use mainstay_store::params;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn a_request_names_the_exact_action_and_its_approval_runs_the_call_once() {
         assert_eq!((request.tool.as_str(), request.class), ("write_file", Class::Write));
         assert_eq!(request.arguments, json!({ "path": "a", "content": "x" }));
         assert!(request.action.ends_with("work/a"), "{request:?}");
-        let Ending::Parked { reason, .. } = &parked.ended.ending else { unreachable!() };
+        let TurnEnding::Parked { reason, .. } = &parked.ended.ending else { unreachable!() };
         assert!(reason.contains(request.id.as_str()), "{reason}");
 
         assert_eq!(place.file("a"), None, "it was done before anybody said yes");
@@ -302,9 +302,11 @@ fn nobody_decides_for_another_owner() {
         let (store, _) = place.store();
         let other = store.write(|tx| tx.owner("somebody else")).unwrap();
         let typed = waiting.request.id.to_string();
-        let found = store.read(|tx| mainstay_agent::approval::find(tx, other, &typed));
+        let found = store.read(|tx| mainstay_agent::approvals::requests::find(tx, other, &typed));
         assert!(found.unwrap_err().to_string().contains("request"));
-        let none = store.read(|tx| mainstay_agent::approval::list(tx, other, Which::All)).unwrap();
+        let none = store
+            .read(|tx| mainstay_agent::approvals::requests::list(tx, other, Which::All))
+            .unwrap();
         assert!(none.is_empty());
     });
 }

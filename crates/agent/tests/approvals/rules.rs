@@ -1,7 +1,8 @@
 //! What "always" remembers, and how it is forgotten.
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approval::{self, Effort, Outcome, Which};
+use mainstay_agent::approvals::requests::{Effort, Outcome, Which};
+use mainstay_agent::approvals::rules;
 use mainstay_testkit::model::Reply;
 
 use crate::place::{on_both, resume, turn, writing};
@@ -39,11 +40,11 @@ fn always_holds_for_a_directory_until_it_is_forgotten() {
 
         // Forgotten by another process, it no longer holds for this one.
         let (store, owner) = place.store();
-        let rules = store.read(|tx| approval::remembered(tx, owner)).unwrap();
+        let rules = store.read(|tx| rules::remembered(tx, owner)).unwrap();
         assert_eq!(rules.len(), 1, "{rules:#?}");
         let typed = rules[0].id.to_string();
-        store.write(|tx| approval::forget(tx, owner, &typed).map(drop)).unwrap();
-        assert!(store.read(|tx| approval::remembered(tx, owner)).unwrap().is_empty());
+        store.write(|tx| rules::forget(tx, owner, &typed).map(drop)).unwrap();
+        assert!(store.read(|tx| rules::remembered(tx, owner)).unwrap().is_empty());
         drop(store);
         assert!(turn(&mut work, "once more").await.is_parked());
         assert!(!outside("near/e").exists());
@@ -66,7 +67,7 @@ fn always_holds_in_its_workspace_and_for_its_owner() {
         assert!(turn(&mut elsewhere, "write").await.is_parked());
         let (store, _) = place.store();
         let stranger = store.write(|tx| tx.owner("somebody else")).unwrap();
-        let rules = store.read(|tx| approval::rules_of(tx, stranger, &place.workspace()));
+        let rules = store.read(|tx| rules::rules_of(tx, stranger, &place.workspace()));
         assert!(rules.unwrap().is_empty());
     });
 }
@@ -88,7 +89,7 @@ fn always_twice_is_remembered_once() {
             assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
         }
         let (store, owner) = place.store();
-        assert_eq!(store.read(|tx| approval::remembered(tx, owner)).unwrap().len(), 1);
+        assert_eq!(store.read(|tx| rules::remembered(tx, owner)).unwrap().len(), 1);
         assert_eq!(resume(&mut work).await.ended.answer, "done");
     });
 }

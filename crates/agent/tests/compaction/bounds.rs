@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstay_agent::budget::Limits;
-use mainstay_agent::{Compacted, Ending, Event};
+use mainstay_agent::{Compacted, Event, TurnEnding};
 use mainstay_journal::turn::Outcome;
 use mainstay_llm::{Candidate, Prices};
 use mainstay_store::params;
@@ -73,7 +73,9 @@ async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
     let (store, _) = place.store();
     store.write(|tx| tx.execute("DROP TABLE compactions", params![])).unwrap();
     let (ended, told) = turn(&mut work, "read it all").await;
-    let Ending::Over(Outcome::Failed, Some(reason)) = &ended.ending else { panic!("{ended:?}") };
+    let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
+        panic!("{ended:?}")
+    };
     assert!(reason.contains("compactions") && reason.contains("filled with"), "{reason}");
     assert!(place.rounds().len() > 20, "it went on as far as the window allows");
     let said = notices(&told);
@@ -88,7 +90,7 @@ async fn what_a_provider_finds_too_long_and_cannot_be_less_ends_the_turn_at_once
         let mut work = place.begin();
         let wish = "many words that cannot be left out ".repeat(500);
         let (ended, _) = turn(&mut work, &wish).await;
-        let Ending::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
+        let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
             panic!("{ended:?}")
         };
         assert!(reason.contains("maximum context length exceeded"), "{reason}");
@@ -115,7 +117,7 @@ async fn a_model_without_a_known_window_is_compacted_when_its_provider_says_so()
     place.fill(60, 100);
     let mut work = place.begin();
     let (ended, told) = turn(&mut work, "read it all").await;
-    assert_eq!(ended.ending, Ending::Over(Outcome::Answered, None), "{told:?}");
+    assert_eq!(ended.ending, TurnEnding::Over(Outcome::Answered, None), "{told:?}");
     let made = place.compactions(work.id());
     assert!((2..=6).contains(&made.len()), "{}", made.len());
     let because = |why: &str| {
@@ -143,7 +145,9 @@ async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
     place.fill(30, 100);
     let mut work = place.begin();
     let (ended, _) = turn(&mut work, "read it all").await;
-    let Ending::Over(Outcome::Failed, Some(reason)) = &ended.ending else { panic!("{ended:?}") };
+    let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
+        panic!("{ended:?}")
+    };
     assert!(reason.contains("are filled with"), "{reason}");
     assert!(place.compactions(work.id()).len() <= 2);
     assert!(place.rounds().len() <= 23, "{}", place.rounds().len());
@@ -153,7 +157,7 @@ async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
     let cancel = CancellationToken::new();
     let mut work = opened(&place.agent(), id);
     let again = work.resume(&mut |_| {}, &cancel).await.unwrap().unwrap();
-    assert!(matches!(again.ending, Ending::Over(Outcome::Failed, Some(_))), "{again:?}");
+    assert!(matches!(again.ending, TurnEnding::Over(Outcome::Failed, Some(_))), "{again:?}");
     assert!(place.model.requests() <= before + 2);
 }
 

@@ -170,7 +170,7 @@ async fn a_fork_of_a_compacted_session_is_compacted_and_goes_its_own_way() {
     let cancel = CancellationToken::new();
     work.compact(None, &mut |_| {}, &cancel).await.unwrap();
     let (store, _) = place.store();
-    let fork = mainstay_agent::sessions::fork(&store, work.id(), None).unwrap();
+    let fork = mainstay_agent::session::manage::fork(&store, work.id(), None).unwrap();
     let mut other = opened(&place.agent(), fork);
     turn(&mut other, "go on").await;
     assert!(body(place.rounds().last().unwrap()).contains("SUMMARY 1"));

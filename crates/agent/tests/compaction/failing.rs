@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mainstay_agent::{Ending, Event, OnFailure};
+use mainstay_agent::{Event, OnFailure, TurnEnding};
 use mainstay_journal::turn::Outcome;
 use mainstay_testkit::model::{Asked, Reply};
 use serde_json::json;
@@ -87,7 +87,7 @@ fn slow_a_turn_ends_well_without_its_summary_where_the_window_lets_it() {
         let place = place(22, fault);
         let mut work = place.begin();
         let (ended, told) = turn(&mut work, "read it all").await;
-        assert_eq!(ended.ending, Ending::Over(Outcome::Answered, None), "{name}: {told:?}");
+        assert_eq!(ended.ending, TurnEnding::Over(Outcome::Answered, None), "{name}: {told:?}");
         assert_eq!(ended.answer, "All read.", "{name}");
         let begun = told.iter().filter(|event| matches!(event, Event::Compacting { .. })).count();
         assert!((1..=2).contains(&begun), "{name}: {begun} summaries were begun");
@@ -113,8 +113,8 @@ fn slow_a_turn_that_needs_the_room_ends_in_words_that_say_what_fills_it() {
         let (ended, told) = turn(&mut work, "read it all").await;
         assert!(began.elapsed() < Duration::from_secs(30), "{name}: {:?}", began.elapsed());
         let (reason, parked) = match &ended.ending {
-            Ending::Over(Outcome::Failed, Some(reason)) => (reason, false),
-            Ending::Parked { reason, resume_at: Some(_) } => (reason, true),
+            TurnEnding::Over(Outcome::Failed, Some(reason)) => (reason, false),
+            TurnEnding::Parked { reason, resume_at: Some(_) } => (reason, true),
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!(parked, name == "429 for long", "{name}: {reason}");
@@ -136,7 +136,7 @@ fn slow_a_turn_that_needs_the_room_ends_in_words_that_say_what_fills_it() {
         let cancel = tokio_util::sync::CancellationToken::new();
         let again = work.resume(&mut |_| {}, &cancel).await.unwrap().unwrap();
         assert!(
-            matches!(again.ending, Ending::Over(Outcome::Failed, Some(_))),
+            matches!(again.ending, TurnEnding::Over(Outcome::Failed, Some(_))),
             "{name}: {again:?}"
         );
         let later = place.model.asked().iter().filter(|asked| is_summary(asked)).count();
@@ -153,7 +153,7 @@ fn slow_where_it_is_wished_for_a_summary_is_made_without_a_model() {
         place.settings.compaction.on_failure = OnFailure::Local;
         let mut work = place.begin();
         let (ended, told) = turn(&mut work, "read it all").await;
-        assert_eq!(ended.ending, Ending::Over(Outcome::Answered, None), "{name}: {told:?}");
+        assert_eq!(ended.ending, TurnEnding::Over(Outcome::Answered, None), "{name}: {told:?}");
         let made = place.compactions(work.id());
         assert!(!made.is_empty(), "{name}");
         assert!(made.iter().any(|made| {

@@ -1,6 +1,6 @@
 //! Turns whose every round fills much of the window: what they cost, and how they end.
 
-use mainstay_agent::{Ended, Ending};
+use mainstay_agent::{TurnEnding, TurnReport};
 use mainstay_journal::turn::Outcome;
 use mainstay_testkit::model::{Asked, Reply};
 
@@ -15,7 +15,7 @@ fn tokens(asked: &Asked) -> usize {
 }
 
 /// Reads a file of so many bytes in each round, in a window that holds few of them.
-async fn read(bytes: usize) -> (Place, Ended) {
+async fn read(bytes: usize) -> (Place, TurnReport) {
     let (mut next, mut summaries) = (0, 0);
     let place = Place::new(Some(12_000), move |asked: &Asked| {
         if is_summary(asked) {
@@ -43,7 +43,7 @@ async fn read(bytes: usize) -> (Place, Ended) {
 async fn slow_rounds_that_fill_half_of_the_window_go_on_at_a_small_price() {
     for bytes in [8_000, 14_000, 20_000] {
         let (place, ended) = read(bytes).await;
-        assert_eq!(ended.ending, Ending::Over(Outcome::Answered, None), "{bytes}: {ended:?}");
+        assert_eq!(ended.ending, TurnEnding::Over(Outcome::Answered, None), "{bytes}: {ended:?}");
         let asked = place.model.asked();
         let (summaries, rounds): (Vec<&Asked>, Vec<&Asked>) =
             asked.iter().partition(|asked| is_summary(asked));
@@ -58,7 +58,9 @@ async fn slow_rounds_that_fill_half_of_the_window_go_on_at_a_small_price() {
 #[tokio::test]
 async fn results_of_which_the_window_holds_only_one_end_the_turn_in_words() {
     let (place, ended) = read(34_000).await;
-    let Ending::Over(Outcome::Failed, Some(reason)) = &ended.ending else { panic!("{ended:?}") };
+    let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
+        panic!("{ended:?}")
+    };
     assert!(reason.contains("results of tools"), "{reason}");
     assert!(place.model.asked().len() <= 8, "{}", place.model.asked().len());
 }

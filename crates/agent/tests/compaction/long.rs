@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_agent::{Ending, Event};
+use mainstay_agent::{Event, TurnEnding};
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Content;
@@ -46,7 +46,7 @@ async fn slow_five_hundred_rounds_fit_a_small_window_and_keep_what_matters() {
     let wish = |number: usize| format!("instruction {number}: read what is there, to its end");
     for number in 1..=TURNS {
         let (ended, told) = turn(&mut work, &wish(number)).await;
-        assert_eq!(ended.ending, Ending::Over(Outcome::Answered, None), "{:?}", notices(&told));
+        assert_eq!(ended.ending, TurnEnding::Over(Outcome::Answered, None), "{:?}", notices(&told));
         assert_eq!(ended.answer, format!("Part {number} is done."));
         let made = told.iter().filter(|event| matches!(event, Event::Compacted { .. })).count();
         assert!(made <= 2 * (ROUNDS / 10 + 1), "{made} in one turn");

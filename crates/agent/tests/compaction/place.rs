@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_agent::{AGENT, Agent, Ended, Event, Input, Opened, Settings, Work};
+use mainstay_agent::{AGENT, Agent, Event, Input, OpenSession, Opened, Settings, TurnReport};
 use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, Tried};
@@ -78,7 +78,7 @@ impl Place {
         Agent::new(store, owner, keeper, self.settings.clone())
     }
 
-    pub(crate) fn begin(&self) -> Work {
+    pub(crate) fn begin(&self) -> OpenSession {
         self.agent().begin(&self.workspace(), "2026-01-02").unwrap()
     }
 
@@ -160,7 +160,7 @@ pub(crate) fn input(text: &str) -> Input {
 }
 
 /// Does a turn and keeps what was told.
-pub(crate) async fn turn(work: &mut Work, text: &str) -> (Ended, Vec<Event>) {
+pub(crate) async fn turn(work: &mut OpenSession, text: &str) -> (TurnReport, Vec<Event>) {
     let mut told = Vec::new();
     let cancel = CancellationToken::new();
     let ended = work.turn(&input(text), &mut |event| told.push(event), &cancel).await.unwrap();
@@ -176,7 +176,7 @@ pub(crate) fn notices(told: &[Event]) -> Vec<String> {
     told.iter().filter_map(of_compaction).collect()
 }
 
-pub(crate) fn opened(agent: &Agent, id: SessionId) -> Work {
+pub(crate) fn opened(agent: &Agent, id: SessionId) -> OpenSession {
     match agent.open(id).unwrap() {
         Opened::Got(work) => *work,
         Opened::Held(holder) => panic!("held by {holder:?}"),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mainstay_agent::approval::{self, Effort, Given, Outcome, Which};
+use mainstay_agent::approvals::requests::{self, Effort, Given, Outcome, Which};
 use mainstay_agent::memory;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{
-    AGENT, Agent, Ended, Ending, Error, Event, Input, Opened, Settings, Verdict, Work,
+    AGENT, Agent, Error, Event, Input, OpenSession, Opened, Settings, TurnEnding, TurnReport,
+    Verdict,
 };
 use mainstay_journal::{JOURNAL, SessionId};
 use mainstay_llm::{Api, Candidate, Provider};
@@ -113,12 +114,12 @@ impl Place {
     }
 
     /// A new session.
-    pub(crate) fn begin(&self) -> Work {
+    pub(crate) fn begin(&self) -> OpenSession {
         self.agent().begin(&self.workspace(), "2026-01-02").unwrap()
     }
 
     /// Takes a session up, as another process does.
-    pub(crate) fn open(&self, id: SessionId) -> Work {
+    pub(crate) fn open(&self, id: SessionId) -> OpenSession {
         match self.agent().open(id).unwrap() {
             Opened::Got(work) => *work,
             Opened::Held(holder) => panic!("held by {holder:?}"),
@@ -152,9 +153,9 @@ impl Place {
     pub(crate) fn approve_all(&self) {
         let (store, owner) = (&self.store, self.owner);
         let given = Given { by: "another process", effort: Effort::Word };
-        for waiting in store.read(|tx| approval::list(tx, owner, Which::Waiting)).unwrap() {
+        for waiting in store.read(|tx| requests::list(tx, owner, Which::Waiting)).unwrap() {
             let id = waiting.request.id;
-            let came = store.write(|tx| approval::decide(tx, owner, id, &Verdict::Once, given));
+            let came = store.write(|tx| requests::decide(tx, owner, id, &Verdict::Once, given));
             assert!(matches!(came.unwrap(), Outcome::Done(_)));
         }
     }
@@ -202,13 +203,13 @@ impl Tool for FetchWords {
 
 /// What a turn told while it went on.
 pub(crate) struct Told {
-    pub(crate) ended: Ended,
+    pub(crate) ended: TurnReport,
     pub(crate) events: Vec<Value>,
 }
 
 impl Told {
     pub(crate) fn is_parked(&self) -> bool {
-        matches!(self.ended.ending, Ending::Parked { .. })
+        matches!(self.ended.ending, TurnEnding::Parked { .. })
     }
 
     pub(crate) fn event(&self, kind: &str) -> Option<&Value> {
@@ -216,7 +217,7 @@ impl Told {
     }
 }
 
-pub(crate) async fn attempt(work: &mut Work, text: &str) -> Result<Told, Error> {
+pub(crate) async fn attempt(work: &mut OpenSession, text: &str) -> Result<Told, Error> {
     let mut events = Vec::new();
     let mut observer = |event: Event| events.push(serde_json::to_value(event).unwrap());
     let input = Input { content: vec![Content::Text(text.to_owned())], key: None };
@@ -224,11 +225,11 @@ pub(crate) async fn attempt(work: &mut Work, text: &str) -> Result<Told, Error> 
     Ok(Told { ended, events })
 }
 
-pub(crate) async fn turn(work: &mut Work, text: &str) -> Told {
+pub(crate) async fn turn(work: &mut OpenSession, text: &str) -> Told {
     attempt(work, text).await.unwrap()
 }
 
-pub(crate) async fn resume(work: &mut Work) -> Told {
+pub(crate) async fn resume(work: &mut OpenSession) -> Told {
     let mut events = Vec::new();
     let mut observer = |event: Event| events.push(serde_json::to_value(event).unwrap());
     let ended = work.resume(&mut observer, &CancellationToken::new()).await.unwrap().unwrap();

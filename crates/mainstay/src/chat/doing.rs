@@ -1,8 +1,8 @@
 //! What the commands of the chat do.
 
-use mainstay_agent::approval::{self, Which};
+use mainstay_agent::approvals::questions;
+use mainstay_agent::approvals::requests::{self, Which};
 use mainstay_agent::budget::dollars;
-use mainstay_agent::question;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, By};
 use mainstay_journal::process;
@@ -292,9 +292,9 @@ impl Talk<'_> {
     fn approvals(&mut self) -> Result<(), Error> {
         let (store, owner) = (&self.place.store, self.place.owner);
         let (waiting, questions, rules) = store.read(|tx| -> mainstay_agent::Result<_> {
-            let waiting = approval::list(tx, owner, Which::Waiting)?;
-            let questions = question::list(tx, owner, Which::Waiting)?;
-            Ok((waiting, questions, approval::remembered(tx, owner)?))
+            let waiting = requests::list(tx, owner, Which::Waiting)?;
+            let questions = questions::list(tx, owner, Which::Waiting)?;
+            Ok((waiting, questions, mainstay_agent::approvals::rules::remembered(tx, owner)?))
         })?;
         let mut lines: Vec<Line> = Vec::new();
         let command = |what: String| self.place.settings.command(&what);

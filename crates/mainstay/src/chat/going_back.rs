@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mainstay_agent::snapshots::{Conflicts, Plan, Undone, Which};
-use mainstay_agent::{Event, sessions};
+use mainstay_agent::{Event, session::manage};
 use tokio_util::sync::CancellationToken;
 
 use super::status::tokens;
@@ -85,7 +85,7 @@ impl Talk<'_> {
                 wording::count(u64::try_from(turns).unwrap_or(0), "turn")
             )));
         }
-        let id = sessions::fork(&self.place.store, parent, after)?;
+        let id = manage::fork(&self.place.store, parent, after)?;
         self.part().await?;
         let session = self.place.find(&id.to_string())?;
         self.place.turn_to(&session).await?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mainstay_agent::{Agent, Work};
+use mainstay_agent::{Agent, OpenSession};
 use mainstay_journal::SessionId;
 use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, On};
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
     }
 
     /// Takes the session up, or begins one.
-    pub(crate) fn work(&self, face: Option<Face>) -> Result<Work, Error> {
+    pub(crate) fn work(&self, face: Option<Face>) -> Result<OpenSession, Error> {
         let mut work = match self.session {
             Some(id) => *engine::open(&self.agent, id)?,
             None => self.agent.begin(&self.workspace, &wording::today())?,

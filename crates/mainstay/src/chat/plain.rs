@@ -2,7 +2,7 @@
 
 use std::io::BufRead as _;
 
-use mainstay_agent::{Input, Work};
+use mainstay_agent::{Input, OpenSession};
 use mainstay_message::Content;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +73,7 @@ async fn answer(
 
 /// Finishes the turn that is not over.
 async fn go_on(
-    work: &mut Work,
+    work: &mut OpenSession,
     place: &Place<'_>,
     telling: &mut Telling,
     cancel: &CancellationToken,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
-use mainstay_agent::{Event, Work};
+use mainstay_agent::{Event, OpenSession};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinError;
@@ -39,7 +39,7 @@ pub(crate) struct Talk<'a> {
     pub(super) screen: Screen,
     painter: Painter,
     /// The session; a turn has it while it runs.
-    pub(super) work: Option<Work>,
+    pub(super) work: Option<OpenSession>,
     pub(super) turn: Option<Running>,
     questions: Questions,
     /// Whether the chat ends when the turn has.

@@ -1,7 +1,7 @@
 //! A turn of the chat: begun, steered, stopped, and taken in when it is over.
 
 use mainstay_agent::skills::PROPOSE;
-use mainstay_agent::{Compacted, Ended, Ending, Event, Steering, Work};
+use mainstay_agent::{Compacted, Event, OpenSession, Steering, TurnEnding, TurnReport};
 use mainstay_journal::turn::{Outcome, State};
 use mainstay_message::Content;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -39,7 +39,7 @@ pub(super) struct Running {
 }
 
 /// A session that a turn gives back, and how the turn ended.
-pub(super) type Back = (Work, Result<Option<Ended>, mainstay_agent::Error>);
+pub(super) type Back = (OpenSession, Result<Option<TurnReport>, mainstay_agent::Error>);
 
 impl Talk<'_> {
     /// Sends words as a new turn. What cannot be sent is back in the editor.
@@ -117,7 +117,7 @@ impl Talk<'_> {
     }
 
     /// Takes the session up.
-    pub(super) fn open(&mut self) -> Result<Work, Error> {
+    pub(super) fn open(&mut self) -> Result<OpenSession, Error> {
         self.place.work(Some(Face(self.ask.clone())))
     }
 
@@ -151,7 +151,7 @@ impl Talk<'_> {
             Ok((work, Ok(ended))) => {
                 answered = matches!(
                     ended.map(|ended| ended.ending),
-                    Some(Ending::Over(Outcome::Answered, _))
+                    Some(TurnEnding::Over(Outcome::Answered, _))
                 );
                 self.work = Some(work);
             }
@@ -201,7 +201,7 @@ impl Talk<'_> {
 
 /// Does a turn and gives the session back.
 async fn run(
-    mut work: Work,
+    mut work: OpenSession,
     task: Task,
     told: UnboundedSender<Event>,
     cancel: CancellationToken,

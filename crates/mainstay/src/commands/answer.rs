@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Args;
-use mainstay_agent::question::{self, Outcome, Standing};
+use mainstay_agent::approvals::questions::{self, Outcome, Standing};
 use mainstay_journal::session::root;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::typed(&args.text, context)?;
     let (came, session) = store.write(|tx| {
-        let found = question::find(tx, owner, &args.id)?;
+        let found = questions::find(tx, owner, &args.id)?;
         let session = root(tx, found.question.session)?;
-        let came = question::answer(tx, owner, found.question.id, &text, &by)?;
+        let came = questions::answer(tx, owner, found.question.id, &text, &by)?;
         Ok::<_, mainstay_agent::Error>((came, session))
     })?;
     drop(store);

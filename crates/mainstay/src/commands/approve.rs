@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use clap::Args;
-use mainstay_agent::approval::{self, Approval, Effort, Given, Outcome};
+use mainstay_agent::approvals::requests::{self, Approval, Effort, Given, Outcome};
 use mainstay_agent::{Friction, Verdict};
 use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
@@ -68,7 +68,7 @@ impl Decision<'_> {
         let settings = context.settings()?;
         let store = open_existing(&settings.store)?;
         let owner = engine::existing_owner(&store, "request", self.typed)?;
-        let found = store.read(|tx| approval::find(tx, owner, self.typed))?;
+        let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
         if self.verdict == Verdict::Always && found.request.always.is_none() {
             return Err(Error::usage("there is no always for this: it is asked about each time")
                 .hint(format!("Say yes to this one: `mainstay approve {}`", found.request.id)));
@@ -79,7 +79,7 @@ impl Decision<'_> {
         loop {
             let given = Given { by: &by, effort };
             let id = found.request.id;
-            match store.write(|tx| approval::decide(tx, owner, id, &self.verdict, given))? {
+            match store.write(|tx| requests::decide(tx, owner, id, &self.verdict, given))? {
                 Outcome::Done(approval) => return Ok((approval, session)),
                 Outcome::TooLate(approval) => return Err(too_late(&approval, session)),
                 Outcome::NotSure(approval, because) if typed_out(&approval, &because)? => {
@@ -142,7 +142,7 @@ fn not_sure(approval: &Approval, because: &str) -> Error {
 }
 
 fn too_late(approval: &Approval, session: SessionId) -> Error {
-    use approval::Standing;
+    use requests::Standing;
     let request = &approval.request;
     let when = match &approval.standing {
         Standing::Allowed(decided) | Standing::Denied(decided) => {

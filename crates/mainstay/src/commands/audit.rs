@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use mainstay_agent::approval;
-use mainstay_agent::audit::{self, Audit, Item, What};
+use mainstay_agent::approvals::requests;
+use mainstay_agent::session::audit::{self, Audit, Item, What};
 use mainstay_journal::session::Session;
 use mainstay_journal::{entry, session};
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
     let (session, entries, approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
         let entries = entry::all(tx, session.id)?;
-        let approvals = approval::of_session(tx, session.id)?;
+        let approvals = requests::of_session(tx, session.id)?;
         Ok((session, entries, approvals))
     })?;
     let audit = audit::audit(&entries, &approvals, Path::new(&session.workspace));

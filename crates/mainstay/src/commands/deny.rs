@@ -2,7 +2,7 @@
 
 use clap::Args;
 use mainstay_agent::Verdict;
-use mainstay_agent::approval::Effort;
+use mainstay_agent::approvals::requests::Effort;
 
 use super::approve::{Decision, told};
 use crate::context::Context;

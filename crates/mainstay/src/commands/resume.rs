@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_agent::{Agent, Opened, Work};
+use mainstay_agent::{Agent, OpenSession, Opened};
 use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, State};
 use mainstay_store::{OwnerId, Store, wall_millis};
@@ -127,7 +127,7 @@ async fn take(
     session: &Session,
     telling: &Telling,
     cancel: &CancellationToken,
-) -> Result<Option<Work>, Error> {
+) -> Result<Option<OpenSession>, Error> {
     let mut told = false;
     loop {
         let holder = match agent.open(session.id)? {

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use mainstay_agent::{Agent, Ended, Input, Work};
+use mainstay_agent::{Agent, Input, OpenSession, TurnReport};
 use mainstay_journal::session::Session;
 use tokio_util::sync::CancellationToken;
 
@@ -158,7 +158,7 @@ pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result
 
 /// A turn that is about to be done.
 struct Turn<'a> {
-    work: Work,
+    work: OpenSession,
     input: &'a Input,
     telling: &'a mut Telling,
     settings: &'a Settings,
@@ -166,7 +166,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// Does it, tells how it ended, and ends what still runs for it.
-    async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<Ended, Error> {
+    async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<TurnReport, Error> {
         let Self { work, input, telling, settings } = &mut self;
         let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
         // The answer is recorded: nobody has to wait for the clearing up, which is done also where

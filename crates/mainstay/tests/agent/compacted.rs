@@ -1,7 +1,7 @@
 //! A session with a compaction in it, as every command meets it. What makes compactions is tried
 //! elsewhere; here they are written into the store.
 
-use mainstay_agent::{approval, ledger};
+use mainstay_agent::{approvals::requests, ledger};
 use mainstay_journal::compaction::{self, Committed, Compaction};
 use mainstay_journal::entry::Body;
 use mainstay_journal::{JOURNAL, Result, SessionId, TurnId, entry, session, turn};
@@ -198,7 +198,7 @@ fn what_a_person_allowed_and_denied_is_in_the_ledger() {
     let id = SessionId::from(session.parse::<mainstay_store::Id>().unwrap());
     let ledger = open(&world)
         .read(|tx| -> mainstay_agent::Result<_> {
-            Ok(ledger::of(&entry::all(tx, id)?, &approval::of_session(tx, id)?))
+            Ok(ledger::of(&entry::all(tx, id)?, &requests::of_session(tx, id)?))
         })
         .unwrap();
     let decided = [

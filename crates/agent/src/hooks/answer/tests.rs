@@ -20,7 +20,7 @@ fn shown(bytes: &[u8]) -> Shown {
     Shown { head: bytes.to_vec(), total: bytes.len() as u64, ..Shown::default() }
 }
 
-fn heard(moment: Moment, how: How, output: &[u8], errors: &str) -> Heard {
+fn heard(moment: Moment, how: How, output: &[u8], errors: &str) -> HookReply {
     let ended = Ended {
         how,
         took: Duration::ZERO,
@@ -29,17 +29,17 @@ fn heard(moment: Moment, how: How, output: &[u8], errors: &str) -> Heard {
         left: Vec::new(),
         rest: None,
     };
-    Heard::read(&hook(moment), &ended, Some(output))
+    HookReply::read(&hook(moment), &ended, Some(output))
 }
 
-fn said(moment: Moment, answer: &Value) -> Heard {
+fn said(moment: Moment, answer: &Value) -> HookReply {
     heard(moment, How::Code(0), answer.to_string().as_bytes(), "")
 }
 
 #[test]
 fn exit_codes_mean_what_users_know() {
     let quiet = heard(Moment::PreToolUse, How::Code(0), b"looked at it\n", "debugging");
-    assert_eq!(quiet, Heard::default());
+    assert_eq!(quiet, HookReply::default());
     let blocked = heard(Moment::PreToolUse, How::Code(2), b"{}", "no way\n");
     assert_eq!(blocked.block.as_deref(), Some("no way"));
     assert!(blocked.notices.is_empty());
@@ -83,12 +83,12 @@ fn nonsense_is_a_notice_and_nothing_else() {
         for moment in Moment::ALL {
             let heard = heard(moment, How::Code(0), garbage, "");
             assert_eq!(heard.notices.len(), 1, "{moment:?} {garbage:?} {heard:?}");
-            assert_eq!(Heard { notices: Vec::new(), ..heard }, Heard::default());
+            assert_eq!(HookReply { notices: Vec::new(), ..heard }, HookReply::default());
         }
     }
     assert_eq!(
         said(Moment::PreToolUse, &json!({"hookSpecificOutput": 3, "continue": "no"})),
-        Heard::default()
+        HookReply::default()
     );
 }
 
@@ -119,21 +119,22 @@ fn answers_in_json_are_understood() {
     // Only a hook before a call can change it or let it through.
     let after = json!({ "decision": "approve", "hookSpecificOutput": { "permissionDecision": "allow",
         "updatedInput": {} } });
-    assert_eq!(said(Moment::PostToolUse, &after), Heard::default());
+    assert_eq!(said(Moment::PostToolUse, &after), HookReply::default());
 }
 
 #[test]
 fn the_strictest_of_several_holds_and_the_first_change() {
-    let allow = || Heard { permission: Some(Permission::Allow), ..Heard::default() };
-    let ask = || Heard { permission: Some(Permission::Ask("?".to_owned())), ..Heard::default() };
+    let allow = || HookReply { permission: Some(Permission::Allow), ..HookReply::default() };
+    let ask =
+        || HookReply { permission: Some(Permission::Ask("?".to_owned())), ..HookReply::default() };
     for order in [[allow(), ask()], [ask(), allow()]] {
-        let mut all = Heard::default();
+        let mut all = HookReply::default();
         order.into_iter().for_each(|one| all.join(one));
         assert_eq!(all.permission, ask().permission);
     }
-    let mut all = Heard::default();
+    let mut all = HookReply::default();
     for command in ["a", "a", "b"] {
-        all.join(Heard { input: Some(json!({ "command": command })), ..Heard::default() });
+        all.join(HookReply { input: Some(json!({ "command": command })), ..HookReply::default() });
     }
     assert_eq!(all.input, Some(json!({ "command": "a" })));
     assert_eq!(all.notices.len(), 1);
@@ -153,6 +154,6 @@ fn a_hook_that_has_to_agree_blocks_when_it_fails() {
             rest: None,
         }
     };
-    let heard = Heard::read(&hook, &ended, Some(b""));
+    let heard = HookReply::read(&hook, &ended, Some(b""));
     assert!(heard.block.unwrap().contains("has to agree"), "{:?}", heard.notices);
 }

@@ -1,9 +1,8 @@
 //! `mainstay approvals forget`
 
 use clap::Args;
-use mainstay_agent::approval;
+use mainstay_agent::approvals;
 
-use super::rules;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -21,8 +20,8 @@ pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
     let settings = context.settings()?;
     let store = open_existing(&settings.store)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
-    let rule = store.write(|tx| approval::forget(tx, owner, &args.id))?;
+    let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
     let text = format!("Forgotten: {}\n", wording::line(&rule.rule.spoken()));
-    context.output.answer(&rules::data(&rule), &text)?;
+    context.output.answer(&super::rules::data(&rule), &text)?;
     Ok(Exit::Done)
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approval::{self, Approval, Standing, Which};
-use mainstay_agent::question::{self, Asked};
+use mainstay_agent::approvals::questions::{self, Asked};
+use mainstay_agent::approvals::requests::{self, Approval, Standing, Which};
 use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
 use serde_json::{Value, json};
@@ -25,12 +25,12 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
         None => Default::default(),
         Some(owner) => store.read(|tx| -> mainstay_agent::Result<_> {
             let mut requests = Vec::new();
-            for approval in approval::list(tx, owner, which)? {
+            for approval in requests::list(tx, owner, which)? {
                 let session = root(tx, approval.request.session)?;
                 requests.push((approval, session));
             }
             let mut questions = Vec::new();
-            for asked in question::list(tx, owner, which)? {
+            for asked in questions::list(tx, owner, which)? {
                 let session = root(tx, asked.question.session)?;
                 questions.push((asked, session));
             }
@@ -45,7 +45,7 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
         write_question(&mut text, asked, *session);
     }
     let waiting = requests.iter().any(|(approval, _)| approval.standing == Standing::Open);
-    let asking = questions.iter().any(|(asked, _)| asked.standing == question::Standing::Open);
+    let asking = questions.iter().any(|(asked, _)| asked.standing == questions::Standing::Open);
     let mut next = Vec::new();
     if waiting {
         next.push("`mainstay approve ID` or `mainstay deny ID`");
@@ -133,7 +133,7 @@ pub(in crate::commands) fn data(approval: &Approval) -> Value {
 fn question_data(asked: &Asked) -> Value {
     let mut data = json!(asked.question);
     data["standing"] = json!(asked.standing.as_str());
-    if let question::Standing::Answered { answer, by, at } = &asked.standing {
+    if let questions::Standing::Answered { answer, by, at } = &asked.standing {
         data["answered"] = json!({ "answer": answer, "by": by, "at": at });
     }
     data

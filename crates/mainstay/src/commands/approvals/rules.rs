@@ -1,7 +1,7 @@
 //! `mainstay approvals rules`
 
 use clap::Args;
-use mainstay_agent::approval::{self, Remembered};
+use mainstay_agent::approvals::rules::{self, Remembered};
 use serde_json::{Value, json};
 
 use crate::context::{Context, open_existing};
@@ -19,7 +19,7 @@ pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&settings.store)?;
     let rules = match engine::find_owner(&store)? {
         None => Vec::new(),
-        Some(owner) => store.read(|tx| approval::remembered(tx, owner))?,
+        Some(owner) => store.read(|tx| rules::remembered(tx, owner))?,
     };
     let mut text = String::new();
     for rule in &rules {

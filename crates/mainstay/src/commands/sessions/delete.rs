@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::Args;
-use mainstay_agent::sessions;
+use mainstay_agent::session::manage;
 use mainstay_journal::SessionId;
 use mainstay_journal::session::Session;
 use mainstay_store::Store;
@@ -57,7 +57,7 @@ pub(super) struct Deleted {
 }
 
 pub(super) fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted, Error> {
-    let sessions::Deleted { gone, in_use } = sessions::delete(store, ids)?;
+    let manage::Deleted { gone, in_use } = manage::delete(store, ids)?;
     Ok(Deleted { gone, in_use })
 }
 

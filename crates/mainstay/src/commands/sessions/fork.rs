@@ -1,7 +1,7 @@
 //! `mainstay sessions fork`
 
 use clap::Args;
-use mainstay_agent::sessions;
+use mainstay_agent::session::manage;
 use serde_json::json;
 
 use crate::context::Context;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ForkArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage(format!("session {} has no turn {turn}", parent.id))
             .hint(format!("It has {}: `mainstay sessions show {}`", parent.turns, parent.id)));
     }
-    let id = sessions::fork(&store, parent.id, args.at)?;
+    let id = manage::fork(&store, parent.id, args.at)?;
     let turns = args.at.unwrap_or(parent.turns);
     let data = json!({ "id": id, "parent": parent.id, "turns": turns });
     let next = context.settings()?.command(&format!("run --session {id} …"));

@@ -1,7 +1,7 @@
 //! `mainstay sessions prune`
 
 use clap::Args;
-use mainstay_agent::sessions::{Prunable, Prune, prunable};
+use mainstay_agent::session::manage::{Prunable, Prune, prunable};
 use mainstay_journal::SessionId;
 use mainstay_store::wall_millis;
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::builder::styling::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, ValueEnum, ValueHint};
-use mainstay_agent::session_search::moment;
+use mainstay_agent::session::search_tool::moment;
 use mainstay_journal::search::{self, Answer, Asked, Excerpt, Filter, Hit, Snippet, Sort, Who};
 use mainstay_store::{OwnerId, Store, wall_millis};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use mainstay_journal::turn::{self, State, Turn};
 use mainstay_journal::{SessionId, call, fork as copy, remove, search};
 use mainstay_store::{Acquired, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
-use crate::{Result, approval, budget, skills, snapshots};
+use crate::{Result, approvals::requests, budget, skills, snapshots};
 
 /// How long a lease lives that is taken to delete a session.
 const LEASE: Duration = Duration::from_secs(30);
@@ -130,7 +130,7 @@ fn awaited(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<SessionId>> {
 /// Removes what this crate keeps of a session. Tables to come that name a session belong here.
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
-    approval::delete_session(tx, session)?;
+    requests::delete_session(tx, session)?;
     search::forget(tx, session)?;
     skills::delete_session(tx, session)?;
     tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;

@@ -1,4 +1,4 @@
-//! Asking a model: the reservation before, the ledger after.
+//! ModelReservation a model: the reservation before, the ledger after.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::agent::{Agent, Parts};
 use crate::budget::{self, Account, Amount, Spent};
-use crate::{Event, Result, context, redaction};
+use crate::{Event, Result, redaction, session::context};
 
 /// What a model that says nothing about its limit may answer, for the reservation.
 const USUAL_OUTPUT: i64 = 8_192;
@@ -37,21 +37,21 @@ pub(crate) struct Sizes {
 
 /// A call of a model that is written down and not made yet.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ModelReservation {
     pub(crate) id: Id,
     pub(crate) reserved: Amount,
 }
 
 /// What is known of a question while it is being asked.
 #[derive(Debug, Default)]
-pub(crate) struct Tried {
+pub(crate) struct FailedAttempts {
     /// The tries that failed.
     failed: Vec<Attempt>,
     /// When the next one is made, where it has to wait.
     next: Option<Instant>,
 }
 
-impl Tried {
+impl FailedAttempts {
     fn note(&mut self, heard: &Word<'_>, redactor: &Redactor) {
         match heard {
             Word::Failed(attempt) => {
@@ -80,7 +80,7 @@ impl Sizes {
 
     /// Takes in that a model is told of these tools.
     pub(crate) fn add_tools(&mut self, specs: &[ToolSpec]) {
-        self.bytes += specs.iter().map(crate::offer::size).sum::<usize>();
+        self.bytes += specs.iter().map(crate::session::offered_tools::size).sum::<usize>();
     }
 
     pub(crate) fn add(&mut self, body: &Body) {
@@ -176,7 +176,7 @@ pub(crate) fn part_bytes(part: &AssistantPart) -> usize {
     }
 }
 
-impl Asking {
+impl ModelReservation {
     /// Reserves and writes down that the first model is about to be asked; says which budget has no
     /// room where one has none. `correction` belongs to the question before.
     pub(crate) fn begin(
@@ -216,9 +216,9 @@ impl Asking {
         agent: &Agent,
         account: &Account,
         place: (SessionId, TurnId),
-        tried: &Tried,
+        tried: &FailedAttempts,
     ) -> Result<()> {
-        let Tried { failed, next } = tried;
+        let FailedAttempts { failed, next } = tried;
         if next.is_some_and(|next| Instant::now() < next) {
             let correction = self.finish(tx, agent, place, failed)?;
             return budget::correct(tx, account, &correction);
@@ -255,9 +255,9 @@ pub(crate) fn used_by(attempts: &[Attempt]) -> Amount {
 
 /// What a model said and nobody was told yet.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<Event>>);
+pub(crate) struct EventBuffer(Mutex<Vec<Event>>);
 
-impl Heard {
+impl EventBuffer {
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
@@ -288,8 +288,8 @@ impl Question<'_> {
     /// Asks the models of the chain. Cancelled by dropping it; `tried` then tells how far it came.
     pub(crate) async fn ask(
         self,
-        tried: &mut Tried,
-        heard: &Heard,
+        tried: &mut FailedAttempts,
+        heard: &EventBuffer,
     ) -> std::result::Result<Answer, Failure> {
         let Parts { client, settings, .. } = &*self.agent.parts;
         let session = self.session.to_string();

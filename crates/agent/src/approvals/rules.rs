@@ -5,7 +5,7 @@ use std::path::Path;
 use mainstay_store::{Id, OwnerId, ReadTx, WriteTx, params};
 use sha2::{Digest, Sha256};
 
-use super::{Approval, TOPIC, storable};
+use super::requests::{Approval, TOPIC, storable};
 use crate::Result;
 use crate::policy::{Class, Rule};
 

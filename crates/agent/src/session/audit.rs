@@ -10,7 +10,7 @@ use mainstay_message::{AssistantPart, Call, Content};
 use mainstay_tools::Fact;
 use serde::Serialize;
 
-use crate::approval::{Approval, Standing};
+use crate::approvals::requests::{Approval, Standing};
 use crate::memory;
 use crate::policy::command::{self, Class};
 

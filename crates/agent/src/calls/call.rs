@@ -10,17 +10,17 @@ use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, T
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
-use crate::approval::bound;
-use crate::deciding::Doubt;
-use crate::guard::{LoopGuard, Thresholds, Verdict};
+use crate::approvals::ask_person::ApprovalNeeded;
+use crate::approvals::binding::bound;
 use crate::hooks::{Hooked, Permission};
+use crate::loop_guard::{LoopGuard, Thresholds, Verdict};
 use crate::policy::{self, Act, Class, Decision, Judged};
-use crate::work::Work;
+use crate::session::open::OpenSession;
 use crate::{Event, Settings};
 
 /// A call that has no outcome yet.
 #[derive(Clone)]
-pub(crate) struct Pending {
+pub(crate) struct ToolCall {
     pub(crate) id: CallId,
     pub(crate) call: Call,
     pub(crate) tool: Option<Arc<dyn Tool>>,
@@ -38,7 +38,7 @@ pub(crate) struct Pending {
 }
 
 /// What is to be done with a call.
-pub(crate) enum Step {
+pub(crate) enum CallDecision {
     /// Run it.
     Run,
     /// Find out how it ended.
@@ -48,14 +48,14 @@ pub(crate) enum Step {
     /// Tell the model that it brought the same this often, and is not run.
     Withhold(u32),
     /// Ask a person first.
-    Ask(Box<Doubt>),
+    Ask(Box<ApprovalNeeded>),
     /// Ask a person what the model wants to know: the question, and answers to choose from.
     Question(String, Vec<String>),
     /// It goes in circles: end the turn, in these words.
     End(String),
 }
 
-impl Pending {
+impl ToolCall {
     /// A call that a model just asked for.
     pub(crate) fn new(agent: &Agent, call: Call) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Pending {
     }
 
     /// What it is to do, read once.
-    pub(crate) fn act(&self, tool: &Arc<dyn Tool>, arguments: &Value, work: &Work) -> &Act {
+    pub(crate) fn act(&self, tool: &Arc<dyn Tool>, arguments: &Value, work: &OpenSession) -> &Act {
         self.act.get_or_init(|| {
             let session = work.id.to_string();
             let action = tool.action(&self.invocation(&session, arguments, &work.workplace));
@@ -143,12 +143,12 @@ impl Pending {
     }
 
     /// What is to be done with it.
-    pub(crate) fn step(&self, work: &Work, guard: &LoopGuard) -> Step {
-        let Some(tool) = &self.tool else { return Step::Refuse(self.no_such_tool(work)) };
+    pub(crate) fn step(&self, work: &OpenSession, guard: &LoopGuard) -> CallDecision {
+        let Some(tool) = &self.tool else { return CallDecision::Refuse(self.no_such_tool(work)) };
         let arguments = match &self.arguments {
             Ok(arguments) => arguments,
             Err(wrong) => {
-                return Step::Refuse(Outcome::failed(format!(
+                return CallDecision::Refuse(Outcome::failed(format!(
                     "The arguments are not a JSON object: {wrong}. Nothing was done; write them \
                      anew."
                 )));
@@ -156,18 +156,18 @@ impl Pending {
         };
         if self.started_at.is_some() {
             return match tool.traits().replay {
-                Replay::Pure | Replay::Idempotent => Step::Run,
-                Replay::Kept | Replay::Unknown => Step::Settle,
+                Replay::Pure | Replay::Idempotent => CallDecision::Run,
+                Replay::Kept | Replay::Unknown => CallDecision::Settle,
             };
         }
         let settings = &work.agent.parts.settings;
         match guard.before(&self.call.name, &self.call.arguments, self.thresholds(settings)) {
-            Verdict::End(times) => return Step::End(self.in_circles(times)),
-            Verdict::Withhold(times) => return Step::Withhold(times),
+            Verdict::End(times) => return CallDecision::End(self.in_circles(times)),
+            Verdict::Withhold(times) => return CallDecision::Withhold(times),
             Verdict::Go | Verdict::Nudge(_) => {}
         }
         if let Some(reason) = self.hooked.as_ref().and_then(|hooked| hooked.refused.as_ref()) {
-            return Step::Refuse(Outcome::failed(format!(
+            return CallDecision::Refuse(Outcome::failed(format!(
                 "[Mainstay: not run. A hook refused it: {reason}]"
             )));
         }
@@ -176,27 +176,27 @@ impl Pending {
         if let Action::Write(_) | Action::Execute(_) = action
             && let Some(mark) = settings.redactor.mark_in(&self.call.arguments)
         {
-            return Step::Refuse(Outcome::failed(format!(
+            return CallDecision::Refuse(Outcome::failed(format!(
                 "Not done: {mark} stands for a secret that you are not shown, and would be written \
                  in its place. Leave those words as they are (edit_file changes only others), or \
                  ask the user to do it."
             )));
         }
         if let Action::Ask { question, choices } = action {
-            return Step::Question(question.clone(), choices.clone());
+            return CallDecision::Question(question.clone(), choices.clone());
         }
         let workspace = &work.workplace.workspace;
         let judged = settings.policy.judge_after(&work.origins, act, workspace);
         let judged = self.heeding_hooks(judged, settings);
         match judged.decision {
-            Decision::Allow => Step::Run,
+            Decision::Allow => CallDecision::Run,
             Decision::Ask => {
                 let call = (self.call.name.as_str(), arguments);
                 let bound = bound((work.id, self.id), call, workspace, (action, &judged));
                 let action = self.in_words(action);
-                Step::Ask(Box::new(Doubt { judged, action, bound }))
+                CallDecision::Ask(Box::new(ApprovalNeeded { judged, action, bound }))
             }
-            Decision::Deny => Step::Refuse(forbidden(action, &judged)),
+            Decision::Deny => CallDecision::Refuse(forbidden(action, &judged)),
         }
     }
 
@@ -239,7 +239,7 @@ impl Pending {
         )
     }
 
-    fn no_such_tool(&self, work: &Work) -> Outcome {
+    fn no_such_tool(&self, work: &OpenSession) -> Outcome {
         let names: Vec<&str> = work.agent.parts.offer.names().collect();
         Outcome::failed(format!(
             "There is no tool {}. There are: {}.",

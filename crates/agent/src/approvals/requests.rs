@@ -5,16 +5,11 @@
 //! yes is good for that one call. Functions here take a transaction, so that every face decides in
 //! the same way.
 
-mod bound;
-mod friction;
-mod rules;
-
 use std::time::Duration;
 
-pub(crate) use bound::bound;
+use super::{friction, rules};
 use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{FromValue, Id, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
-pub use rules::{Remembered, forget, remembered, rules_of};
 use serde_json::Value;
 
 use crate::policy::{Class, Rule};

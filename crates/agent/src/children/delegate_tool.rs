@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Parts};
-use crate::children::{Children, Errand};
+use crate::children::runner::{Children, Errand};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "delegate";

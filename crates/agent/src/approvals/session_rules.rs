@@ -5,9 +5,10 @@ use std::path::Path;
 use mainstay_store::{Listener, OwnerId, SLOW_POLL, Store};
 use tokio::time::{Duration, Instant};
 
+use crate::Result;
 use crate::agent::blocking;
+use crate::approvals::{requests, rules};
 use crate::policy::{Judged, Rule};
-use crate::{Result, approval};
 
 /// What people said "always" to, as far as it concerns one session.
 #[derive(Debug, Default)]
@@ -35,9 +36,9 @@ impl Rules {
         if !current {
             let listener = match self.looked.take() {
                 Some((_, listener)) => listener,
-                None => store.listen([approval::TOPIC])?,
+                None => store.listen([requests::TOPIC])?,
             };
-            self.known = blocking(|| store.read(|tx| approval::rules_of(tx, owner, workspace)))?;
+            self.known = blocking(|| store.read(|tx| rules::rules_of(tx, owner, workspace)))?;
             self.looked = Some((Instant::now(), listener));
         }
         Ok(needs.iter().all(|need| self.known.iter().any(|rule| rule.covers(need))))

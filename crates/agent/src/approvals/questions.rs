@@ -3,7 +3,7 @@
 use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
-use crate::approval::{TOPIC, Which, storable};
+use crate::approvals::requests::{TOPIC, Which, storable};
 use crate::{Question, Result};
 
 pub(crate) const TABLES: &str = "

@@ -8,8 +8,8 @@ use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::agent::{Agent, Parts, blocking};
-use crate::asking::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
-use crate::{Result, offer, prompt};
+use crate::turn::ask_model::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
+use crate::{Result, session::offered_tools, session::prompt};
 
 /// What the next request of a session is made of.
 #[derive(Clone, Debug, Serialize)]
@@ -68,7 +68,7 @@ impl Agent {
         let messages = transcript(&entries);
         let window = settings.chain.first().and_then(|candidate| candidate.window);
         let specs = offered.specs(&loaded(&entries));
-        let fixed = prompt.len() + specs.iter().map(offer::size).sum::<usize>();
+        let fixed = prompt.len() + specs.iter().map(offered_tools::size).sum::<usize>();
         let tokens = counted.as_ref().map(|counted| counted.tokens);
         let bytes_a_token = scale(fixed, &entries, &messages, tokens).unwrap_or(USUAL_BYTES);
         Ok(made_of(&prompt, &specs, &messages, bytes_a_token, counted, window))
@@ -104,7 +104,8 @@ pub(crate) fn measured_as(
     tokens: u64,
     window: Option<u64>,
 ) -> Context {
-    let bytes = prompt.len() + specs.iter().map(offer::size).sum::<usize>() + bytes(messages);
+    let bytes =
+        prompt.len() + specs.iter().map(offered_tools::size).sum::<usize>() + bytes(messages);
     let bytes_a_token = ratio(bytes, tokens.max(1));
     made_of(prompt, specs, messages, bytes_a_token, None, window)
 }
@@ -148,7 +149,7 @@ fn made_of(
     for (name, text) in instructions {
         sizes.push((name, text.len()));
     }
-    sizes.push(("tools".to_owned(), specs.iter().map(offer::size).sum()));
+    sizes.push(("tools".to_owned(), specs.iter().map(offered_tools::size).sum()));
     sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));
     let parts: Vec<Part> = sizes
         .into_iter()

@@ -12,11 +12,11 @@ use mainstay_tools::Outcome;
 use tokio::time::{sleep, sleep_until};
 
 use crate::agent::blocking;
-use crate::approval::{self, Approval, Effort, Given, New, Standing};
-use crate::pending::{Pending, Step};
+use crate::approvals::requests::{self, Approval, Effort, Given, New, Standing};
+use crate::calls::call::{CallDecision, ToolCall};
 use crate::policy::Judged;
-use crate::turn::{Drive, Halt};
-use crate::{Question, Request, Result, Verdict, question};
+use crate::turn::runner::{TurnRunner, TurnStop};
+use crate::{Question, Request, Result, Verdict, approvals::questions};
 
 /// Who decided, for whoever comes too late.
 const HERE: &str = "the person at the terminal of the turn";
@@ -34,7 +34,7 @@ pub(crate) struct Waiting {
 
 /// What is asked of a call that the policy asks about.
 #[derive(Clone, Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct ApprovalNeeded {
     pub(crate) judged: Judged,
     /// The action in words.
     pub(crate) action: String,
@@ -50,22 +50,22 @@ enum Put<T> {
     Nobody,
 }
 
-impl Drive<'_> {
+impl TurnRunner<'_> {
     /// What is to be done with a call that the policy asks about; with a yes, whose.
     pub(crate) async fn decided(
         &mut self,
-        pending: &Pending,
-        doubt: &Doubt,
-    ) -> std::result::Result<(Step, Option<Id>), Halt> {
+        pending: &ToolCall,
+        doubt: &ApprovalNeeded,
+    ) -> std::result::Result<(CallDecision, Option<Id>), TurnStop> {
         if self.covered(doubt)? {
-            return Ok((Step::Run, None));
+            return Ok((CallDecision::Run, None));
         }
         loop {
             let approval = self.request(pending, doubt)?;
             match &approval.standing {
-                Standing::Allowed(_) => return Ok((Step::Run, Some(approval.request.id))),
+                Standing::Allowed(_) => return Ok((CallDecision::Run, Some(approval.request.id))),
                 Standing::Denied(decided) => {
-                    return Ok((Step::Refuse(denied(&decided.verdict)), None));
+                    return Ok((CallDecision::Refuse(denied(&decided.verdict)), None));
                 }
                 Standing::Open | Standing::Expired | Standing::Lapsed => {}
             }
@@ -89,13 +89,13 @@ impl Drive<'_> {
     /// The answer to a question that a call asks.
     pub(crate) async fn answered_by_person(
         &mut self,
-        pending: &Pending,
+        pending: &ToolCall,
         text: &str,
         choices: &[String],
-    ) -> std::result::Result<Outcome, Halt> {
+    ) -> std::result::Result<Outcome, TurnStop> {
         loop {
             let asked = self.question(pending, text, choices)?;
-            if let question::Standing::Answered { answer, .. } = &asked.standing {
+            if let questions::Standing::Answered { answer, .. } = &asked.standing {
                 return Ok(Outcome::said(answer.as_str()));
             }
             let question = &asked.question;
@@ -108,8 +108,8 @@ impl Drive<'_> {
             };
             let (session, call) = (question.session, question.call);
             let open = move |tx: &mut mainstay_store::ReadTx<'_>| {
-                let found = question::of_call(tx, session, call)?;
-                Ok(found.is_some_and(|asked| asked.standing == question::Standing::Open))
+                let found = questions::of_call(tx, session, call)?;
+                Ok(found.is_some_and(|asked| asked.standing == questions::Standing::Open))
             };
             match self.put(answer, None, open).await? {
                 Put::Answered(answer) => self.note_answer(question.id, &answer)?,
@@ -125,20 +125,20 @@ impl Drive<'_> {
         asked: impl Future<Output = Option<T>>,
         until: Option<i64>,
         open: impl Fn(&mut mainstay_store::ReadTx<'_>) -> Result<bool>,
-    ) -> std::result::Result<Put<T>, Halt> {
+    ) -> std::result::Result<Put<T>, TurnStop> {
         if self.work.asker.is_none() {
             return Ok(Put::Nobody);
         }
         let store = self.work.agent.parts.store.clone();
         // Listen first, then look: nothing falls in between.
-        let listener = Arc::new(store.listen([approval::TOPIC])?);
+        let listener = Arc::new(store.listen([requests::TOPIC])?);
         let left = until.map_or(Duration::MAX, |until| {
             let left = until.saturating_sub(mainstay_store::wall_millis());
             Duration::from_millis(u64::try_from(left).unwrap_or(0))
         });
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(Halt::Cancelled),
+            () = self.cancel.cancelled() => Err(TurnStop::Cancelled),
             answer = asked => Ok(answer.map_or(Put::Nobody, Put::Answered)),
             changed = elsewhere(&store, &listener, open) => {
                 changed?;
@@ -150,7 +150,7 @@ impl Drive<'_> {
     }
 
     /// Whether somebody said "always" to all that a call needs.
-    fn covered(&mut self, doubt: &Doubt) -> Result<bool> {
+    fn covered(&mut self, doubt: &ApprovalNeeded) -> Result<bool> {
         let parts = self.work.agent.parts.clone();
         let workspace = &self.work.workplace.workspace;
         self.work.rules.cover(&doubt.judged, &parts.store, parts.owner, workspace)
@@ -158,10 +158,10 @@ impl Drive<'_> {
 
     /// The request for a call as it stands, or a new one: none was asked about exactly this, or its
     /// time is over.
-    fn request(&mut self, pending: &Pending, doubt: &Doubt) -> Result<Approval> {
+    fn request(&mut self, pending: &ToolCall, doubt: &ApprovalNeeded) -> Result<Approval> {
         let parts = self.work.agent.parts.clone();
         let (session, turn) = self.place();
-        let found = blocking(|| parts.store.read(|tx| approval::of_call(tx, session, pending.id)))?;
+        let found = blocking(|| parts.store.read(|tx| requests::of_call(tx, session, pending.id)))?;
         let holds = |approval: &Approval| {
             approval.is_about(&doubt.bound)
                 && !matches!(approval.standing, Standing::Expired | Standing::Lapsed)
@@ -196,23 +196,24 @@ impl Drive<'_> {
         };
         let id = Id::new();
         self.commit(|tx| {
-            approval::ask(tx, id, &new)?;
-            approval::get(tx, parts.owner, id)
+            requests::ask(tx, id, &new)?;
+            requests::get(tx, parts.owner, id)
         })
     }
 
     /// The question that a call asks, written down where it is not.
     fn question(
         &mut self,
-        pending: &Pending,
+        pending: &ToolCall,
         text: &str,
         choices: &[String],
-    ) -> Result<question::Asked> {
+    ) -> Result<questions::Asked> {
         let parts = self.work.agent.parts.clone();
         let (session, turn) = self.place();
-        let found = blocking(|| parts.store.read(|tx| question::of_call(tx, session, pending.id)))?;
-        let same = |asked: &question::Asked| {
-            asked.question.text == approval::storable(text) && asked.question.choices == choices
+        let found =
+            blocking(|| parts.store.read(|tx| questions::of_call(tx, session, pending.id)))?;
+        let same = |asked: &questions::Asked| {
+            asked.question.text == requests::storable(text) && asked.question.choices == choices
         };
         if let Some(found) = found.filter(same) {
             return Ok(found);
@@ -220,8 +221,8 @@ impl Drive<'_> {
         let id = Id::new();
         self.commit(|tx| {
             let place = (session, turn, pending.id);
-            question::ask(tx, id, parts.owner, place, (text, choices))?;
-            question::get(tx, parts.owner, id)
+            questions::ask(tx, id, parts.owner, place, (text, choices))?;
+            questions::get(tx, parts.owner, id)
         })
     }
 
@@ -230,8 +231,8 @@ impl Drive<'_> {
         let owner = self.work.agent.parts.owner;
         // Whoever asks was told what a yes takes.
         let given = Given { by: HERE, effort: Effort::Word };
-        let came = self.commit(|tx| approval::decide(tx, owner, id, verdict, given))?;
-        if let approval::Outcome::TooLate(approval) = came
+        let came = self.commit(|tx| requests::decide(tx, owner, id, verdict, given))?;
+        if let requests::Outcome::TooLate(approval) = came
             && let Some(asker) = &self.work.asker
         {
             asker.overtaken(&approval.told());
@@ -242,8 +243,8 @@ impl Drive<'_> {
     fn note_answer(&mut self, id: Id, answer: &str) -> Result<()> {
         let parts = self.work.agent.parts.clone();
         let answer = parts.settings.redactor.text(answer);
-        let came = self.commit(|tx| question::answer(tx, parts.owner, id, &answer, HERE))?;
-        if let question::Outcome::TooLate(asked) = came
+        let came = self.commit(|tx| questions::answer(tx, parts.owner, id, &answer, HERE))?;
+        if let questions::Outcome::TooLate(asked) = came
             && let Some(asker) = &self.work.asker
         {
             asker.overtaken(&asked.told());
@@ -253,21 +254,21 @@ impl Drive<'_> {
 
     /// Parks the turn. Whatever else of this message a person has to be asked about is asked too, so
     /// that one visit settles it all.
-    fn wait_for_somebody(&mut self) -> std::result::Result<Halt, Halt> {
+    fn wait_for_somebody(&mut self) -> std::result::Result<TurnStop, TurnStop> {
         let mut waiting = Waiting::default();
         for pending in self.flying.clone() {
             match pending.step(self.work, &self.guard) {
                 // What will be asked about it is known when hooks have seen it.
                 _ if self.owes_hooks(&pending) => {}
-                Step::Ask(doubt) if !self.covered(&doubt)? => {
+                CallDecision::Ask(doubt) if !self.covered(&doubt)? => {
                     let approval = self.request(&pending, &doubt)?;
                     if approval.standing == Standing::Open {
                         waiting.requests.push(approval.request);
                     }
                 }
-                Step::Question(text, choices) => {
+                CallDecision::Question(text, choices) => {
                     let asked = self.question(&pending, &text, &choices)?;
-                    if asked.standing == question::Standing::Open {
+                    if asked.standing == questions::Standing::Open {
                         waiting.questions.push(asked.question);
                     }
                 }
@@ -276,7 +277,7 @@ impl Drive<'_> {
         }
         let reason = waiting.reason();
         self.waiting = waiting;
-        Ok(Halt::Parked { reason, resume_at: None })
+        Ok(TurnStop::Parked { reason, resume_at: None })
     }
 }
 
@@ -314,15 +315,15 @@ impl Approval {
     }
 }
 
-impl question::Asked {
+impl questions::Asked {
     /// How it stands, in a sentence for whoever came too late.
     pub fn told(&self) -> String {
         match &self.standing {
-            question::Standing::Open => "it waits for an answer".to_owned(),
-            question::Standing::Answered { by, .. } => {
+            questions::Standing::Open => "it waits for an answer".to_owned(),
+            questions::Standing::Answered { by, .. } => {
                 format!("it was answered already, by {by}")
             }
-            question::Standing::Lapsed => "the turn went on without an answer".to_owned(),
+            questions::Standing::Lapsed => "the turn went on without an answer".to_owned(),
         }
     }
 }
@@ -343,7 +344,7 @@ async fn elsewhere(
 
 fn still_asked(tx: &mut mainstay_store::ReadTx<'_>, approval: &Approval) -> Result<bool> {
     let request = &approval.request;
-    let found = approval::of_call(tx, request.session, request.call)?;
+    let found = requests::of_call(tx, request.session, request.call)?;
     Ok(found.is_some_and(|found| found.standing == Standing::Open))
 }
 

@@ -5,14 +5,14 @@ use mainstay_journal::turn::{Outcome as How, Turn};
 use mainstay_message::Usage;
 
 use crate::agent::blocking;
-use crate::work::Work;
+use crate::session::open::OpenSession;
 use crate::{Event, Observer, Result};
 
 /// How a turn ended, or why it stopped.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct TurnReport {
     /// How.
-    pub ending: Ending,
+    pub ending: TurnEnding,
     /// The model's last words.
     pub answer: String,
     /// What all calls of the turn took.
@@ -23,7 +23,7 @@ pub struct Ended {
 
 /// How a turn ended, or why it stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum TurnEnding {
     /// It is over.
     Over(How, Option<String>),
     /// It waits for something outside.
@@ -35,16 +35,16 @@ pub enum Ending {
     },
 }
 
-impl Ended {
+impl TurnReport {
     /// How a turn ended, with what it took.
-    pub(crate) fn of(work: &Work, turn: &Turn, answer: String) -> Result<Self> {
+    pub(crate) fn of(work: &OpenSession, turn: &Turn, answer: String) -> Result<Self> {
         let spent = blocking(|| {
             let store = &work.agent.parts.store;
             store.read(|tx| model_call::spent_on(tx, model_call::On::Turn(turn.session, turn.id)))
         })?;
         let ending = match turn.outcome {
-            Some(how) => Ending::Over(how, turn.reason.clone()),
-            None => Ending::Parked {
+            Some(how) => TurnEnding::Over(how, turn.reason.clone()),
+            None => TurnEnding::Parked {
                 reason: turn.reason.clone().unwrap_or_default(),
                 resume_at: turn.resume_at,
             },
@@ -55,8 +55,8 @@ impl Ended {
     /// Tells the last event.
     pub(crate) fn tell(&self, observer: Observer<'_>) {
         let (outcome, reason) = match &self.ending {
-            Ending::Over(how, reason) => (how.as_str(), reason.clone()),
-            Ending::Parked { reason, .. } => ("parked", Some(reason.clone())),
+            TurnEnding::Over(how, reason) => (how.as_str(), reason.clone()),
+            TurnEnding::Parked { reason, .. } => ("parked", Some(reason.clone())),
         };
         #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
         let cost = self.cost as f64 / 1e6;

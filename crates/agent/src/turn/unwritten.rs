@@ -10,13 +10,13 @@ use mainstay_store::{Lease, WriteTx};
 use mainstay_tools::Fact;
 
 use crate::agent::Agent;
-use crate::asking::Asking;
 use crate::budget::Amount;
+use crate::turn::ask_model::ModelReservation;
 use crate::{Event, Observer, Result};
 
 /// What happened and is not written down yet. The view has it already.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct UnwrittenEntries {
     /// In the order in which it happened.
     items: Vec<Item>,
     /// The names of the calls in the last message.
@@ -32,7 +32,7 @@ enum Item {
 
 /// A model's message.
 struct Said {
-    asking: Asking,
+    asking: ModelReservation,
     attempts: Vec<Attempt>,
     body: Body,
     /// The calls it asks for.
@@ -49,11 +49,11 @@ pub(crate) struct Written {
     pub(crate) events: Vec<Event>,
 }
 
-impl Known {
+impl UnwrittenEntries {
     /// Takes in what a model said.
     pub(crate) fn say(
         &mut self,
-        asking: Asking,
+        asking: ModelReservation,
         attempts: Vec<Attempt>,
         answer: &Answer,
         calls: &[Call],

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::offer::is_small;
+use crate::session::offered_tools::is_small;
 use crate::skills;
 
 /// How much of one file with instructions is read.

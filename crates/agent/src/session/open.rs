@@ -15,23 +15,24 @@ use mainstay_tools::{Fact, Step, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
-use crate::asker::Asker;
-use crate::asking::Sizes;
+use crate::approvals::asker::Asker;
+use crate::approvals::session_rules::Rules;
 use crate::compaction::Watch;
-use crate::ended::Ended;
 use crate::policy::Decision;
 use crate::redaction::Curtain;
-use crate::remembered::Rules;
 use crate::skills::{self, Warning};
 use crate::snapshots::{self, Snapshots};
 use crate::taint::Origins;
-use crate::turn::Drive;
+use crate::turn::ask_model::Sizes;
+use crate::turn::report::TurnReport;
+use crate::turn::runner::TurnRunner;
 use crate::{
-    Error, Event, Observer, Result, Steering, budget, context, hooks, memory, processes, redaction,
+    Error, Event, Observer, Result, Steering, background::processes, budget, hooks, memory,
+    redaction, session::context,
 };
 
 /// A session that this process works on. When it is dropped, others may.
-pub struct Work {
+pub struct OpenSession {
     pub(crate) agent: Agent,
     pub(crate) id: SessionId,
     pub(crate) prompt: String,
@@ -95,7 +96,7 @@ pub struct Input {
     pub key: Option<String>,
 }
 
-impl Work {
+impl OpenSession {
     pub(crate) fn fresh(
         agent: Agent,
         id: SessionId,
@@ -232,7 +233,7 @@ impl Work {
         input: &Input,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Ended> {
+    ) -> Result<TurnReport> {
         let redactor = self.agent.parts.settings.redactor.clone();
         let input = redaction::input(&redactor, input);
         let mut curtain = Curtain::new(&redactor);
@@ -246,7 +247,7 @@ impl Work {
         input: &Input,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Ended> {
+    ) -> Result<TurnReport> {
         let key = input.key.clone().unwrap_or_else(|| Id::new().to_string());
         if self.is_new {
             let notices = self.consult(Some(input), cancel).await?;
@@ -259,7 +260,7 @@ impl Work {
             for message in skills::warned(&std::mem::take(&mut self.unusable_skills)) {
                 observer(Event::Notice { about: "skill", message, void: false });
             }
-            return Drive::begin(self, turn, observer, cancel).await;
+            return TurnRunner::begin(self, turn, observer, cancel).await;
         }
         self.tell_session(observer);
         self.tell_finished_undo(observer)?;
@@ -270,7 +271,7 @@ impl Work {
             Some(turn) if turn.state == State::Ended => return self.told_again(&turn, observer),
             Some(turn) => {
                 hooks::tell(observer, self.consult(None, cancel).await?);
-                return Drive::resume(self, turn, observer, cancel).await;
+                return TurnRunner::resume(self, turn, observer, cancel).await;
             }
             None => {
                 hooks::tell(observer, self.consult(Some(input), cancel).await?);
@@ -281,7 +282,7 @@ impl Work {
         };
         let turn = self.begin_turn(&key, input)?;
         recollected.tell(observer);
-        Drive::begin(self, turn, observer, cancel).await
+        TurnRunner::begin(self, turn, observer, cancel).await
     }
 
     /// Goes on with the last turn, if it is not over. One that failed is tried again; one that was
@@ -290,7 +291,7 @@ impl Work {
         &mut self,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<TurnReport>> {
         let mut curtain = Curtain::new(&self.agent.parts.settings.redactor);
         let ended = self.do_resume(&mut |event| curtain.tell(event, observer), cancel).await;
         curtain.tell_rest(observer);
@@ -301,7 +302,7 @@ impl Work {
         &mut self,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<TurnReport>> {
         self.tell_session(observer);
         self.tell_finished_undo(observer)?;
         processes::reconcile(self).await?;
@@ -309,7 +310,7 @@ impl Work {
         match turn.outcome {
             None | Some(Outcome::Failed) => {
                 hooks::tell(observer, self.consult(None, cancel).await?);
-                Drive::resume(self, turn, observer, cancel).await.map(Some)
+                TurnRunner::resume(self, turn, observer, cancel).await.map(Some)
             }
             Some(_) => self.told_again(&turn, observer).map(Some),
         }
@@ -359,7 +360,7 @@ impl Work {
     ) -> Result<()> {
         match self.last.clone() {
             Some(turn) if turn.state != State::Ended => {
-                Drive::set_aside(self, turn, observer, cancel).await
+                TurnRunner::set_aside(self, turn, observer, cancel).await
             }
             _ => Ok(()),
         }
@@ -419,7 +420,7 @@ impl Work {
     }
 
     /// Tells how a turn ended that is over.
-    fn told_again(&self, turn: &Turn, observer: Observer<'_>) -> Result<Ended> {
+    fn told_again(&self, turn: &Turn, observer: Observer<'_>) -> Result<TurnReport> {
         let entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, self.id)))?;
         let answer = entries
             .iter()
@@ -430,7 +431,7 @@ impl Work {
                 _ => None,
             })
             .unwrap_or_default();
-        let ended = Ended::of(self, turn, answer)?;
+        let ended = TurnReport::of(self, turn, answer)?;
         ended.tell(observer);
         Ok(ended)
     }

@@ -8,10 +8,10 @@ use mainstay_tools::{KnownProcess, ProcessState};
 
 use crate::Result;
 use crate::agent::blocking;
-use crate::work::Work;
+use crate::session::open::OpenSession;
 
 /// Finds out what became of the processes that another process of the agent left.
-pub(crate) async fn reconcile(work: &mut Work) -> Result<()> {
+pub(crate) async fn reconcile(work: &mut OpenSession) -> Result<()> {
     let (agent, session) = (work.agent.clone(), work.id);
     let rows = blocking(|| agent.parts.store.read(|tx| process::owed(tx, session)))?;
     work.has_processes = !rows.is_empty();
@@ -43,7 +43,7 @@ pub(crate) async fn reconcile(work: &mut Work) -> Result<()> {
 }
 
 /// Writes down the ends that the keeper told since the last time.
-pub(crate) fn note_endings(work: &mut Work) -> Result<()> {
+pub(crate) fn note_endings(work: &mut OpenSession) -> Result<()> {
     if !work.has_processes {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub(crate) fn note_endings(work: &mut Work) -> Result<()> {
 }
 
 /// Ends all that runs for the session and writes down how it ended.
-pub(crate) async fn end_all(work: &mut Work) -> Result<()> {
+pub(crate) async fn end_all(work: &mut OpenSession) -> Result<()> {
     let (agent, session) = (work.agent.clone(), work.id.to_string());
     // Whoever took the session over has its processes too.
     if !work.has_processes || !work.lease.is_live() {
@@ -94,7 +94,7 @@ fn running(rows: &[Process]) -> impl Iterator<Item = &Process> {
 }
 
 /// How a process ended; nothing while it runs.
-fn ending(work: &Work, attached: &Attached, row: &Process) -> Option<String> {
+fn ending(work: &OpenSession, attached: &Attached, row: &Process) -> Option<String> {
     match attached {
         Attached::Alive(jobs) => {
             let job = jobs.iter().find(|job| job.key == row.id)?;
@@ -118,7 +118,7 @@ fn spoken(ended: &Ended) -> String {
     }
 }
 
-fn write_down(work: &Work, ended: &[(String, String)]) -> Result<()> {
+fn write_down(work: &OpenSession, ended: &[(String, String)]) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }

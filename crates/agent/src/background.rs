@@ -1,0 +1,4 @@
+//! Processes that run in the background of a session.
+
+pub(crate) mod endings;
+pub(crate) mod processes;
