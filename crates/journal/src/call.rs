@@ -6,7 +6,7 @@ use mainstay_store::{FromValue, ReadTx, ToValue, ValueRef, WriteTx, params};
 use crate::entry::{self, Body, Entry};
 use crate::storable::storable;
 use crate::turn::words;
-use crate::{CallId, Error, Result, SessionId, TurnId};
+use crate::{CallId, Error, Result, SessionId, TurnId, TurnRef};
 
 /// A call that has no outcome yet.
 #[derive(Clone, Debug)]
@@ -62,13 +62,15 @@ pub struct Start {
     pub input: Option<String>,
 }
 
-/// Writes down a call that a model asked for in the entry `seq`, as its number `position`.
+/// Writes down a call that a model asked for in the entry `seq`, as its call number `position`.
 pub fn intend(
     tx: &mut WriteTx<'_>,
-    (session, turn): (SessionId, TurnId),
-    (seq, position): (i64, usize),
+    place: TurnRef,
+    seq: i64,
+    position: usize,
     call: &Intended,
 ) -> Result<()> {
+    let TurnRef { session, turn } = place;
     let position = i64::try_from(position).unwrap_or(i64::MAX);
     let Intended { id, tool, start } = call;
     let (state, started_at) = match start {

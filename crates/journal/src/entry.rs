@@ -58,6 +58,10 @@ pub enum Body {
     Notice {
         /// A sentence.
         text: String,
+        /// What code has to know of it; whoever wrote it knows its shape. It is `None` in entries of
+        /// versions that recorded the sentence only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        facts: Option<Vec<Value>>,
     },
     /// The end of a turn.
     End {
@@ -77,6 +81,11 @@ pub enum Body {
 }
 
 impl Body {
+    /// A notice that only its readers have to understand: no code decides by its words.
+    pub fn notice(text: impl Into<String>) -> Self {
+        Self::Notice { text: text.into(), facts: Some(Vec::new()) }
+    }
+
     /// The word for its kind.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -30,6 +30,13 @@ macro_rules! id {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(from)?;
+                text.parse().map(Self).map_err(serde::de::Error::custom)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(formatter)
@@ -61,4 +68,13 @@ id! {
 id! {
     /// Names a call, for ever: the keeper starts no second process under the same name.
     CallId
+}
+
+/// A turn and the session that it belongs to: where entries, calls and costs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnRef {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
 }

@@ -34,7 +34,7 @@ pub use check::check;
 pub use cut::{Cut, cut, keeps};
 pub use error::{Error, Result};
 pub use fork::{fork, last_input};
-pub use ids::{CallId, SessionId, TurnId};
+pub use ids::{CallId, SessionId, TurnId, TurnRef};
 pub use removal::remove;
 pub use schema::JOURNAL;
 pub use search::SEARCH;

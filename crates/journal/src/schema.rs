@@ -9,6 +9,7 @@ pub const JOURNAL: Component = Component {
         Migration::Both(TABLES),
         Migration::Both(CHANGED_CALLS),
         Migration::Both(COMPACTIONS),
+        Migration::Both(PARKED_AND_CHOSEN),
     ],
 };
 
@@ -20,6 +21,13 @@ CREATE TABLE compactions (
     seq INTEGER NOT NULL,
     PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Why a turn is parked and what was chosen for it, both as JSON. Rows of earlier versions have
+/// neither.
+const PARKED_AND_CHOSEN: &str = "
+ALTER TABLE turns ADD COLUMN parked TEXT;
+ALTER TABLE turns ADD COLUMN choices TEXT;
 ";
 
 /// A call may run with other arguments than the model's, because a hook changed them.

@@ -1,10 +1,16 @@
 //! Turns: one input, and the work until it is answered.
 
+mod choices;
+mod parked;
+
+pub use choices::{Mode, TurnChoices};
 use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
+
+pub use parked::{BudgetScope, ParkReason, Parked};
 
 use crate::session::NO_CHILD;
 use crate::storable::storable;
-use crate::{Result, SessionId, TurnId, session};
+use crate::{Error, Result, SessionId, TurnId, TurnRef, session};
 
 /// A turn.
 #[derive(Clone, Debug)]
@@ -21,10 +27,12 @@ pub struct Turn {
     pub state: State,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
-    /// Why it is parked, or why it ended as it did.
+    /// Why it is parked, or why it ended as it did, in a sentence.
     pub reason: Option<String>,
-    /// When a parked turn can go on, in milliseconds since 1970, where that is known.
-    pub resume_at: Option<i64>,
+    /// Why it is parked, if it is.
+    pub parked: Option<ParkReason>,
+    /// What was chosen for it; `None` if a version of the program began it that recorded no choices.
+    pub choices: Option<TurnChoices>,
     /// When it began.
     pub started_at: i64,
 }
@@ -91,8 +99,8 @@ words!(Outcome {
     Interrupted = "interrupted",
 });
 
-const COLUMNS: &str = "id, session, number, input_key, state, outcome, reason, resume_at, \
-                       started_at FROM turns";
+const COLUMNS: &str = "id, session, number, input_key, state, outcome, reason, parked, resume_at, \
+                       choices, started_at FROM turns";
 
 /// The turn of this input, if it was sent before.
 pub fn with_key(tx: &mut ReadTx<'_>, session: SessionId, input_key: &str) -> Result<Option<Turn>> {
@@ -140,7 +148,8 @@ pub fn begin(
         state,
         outcome: None,
         reason: None,
-        resume_at: None,
+        parked: None,
+        choices: None,
         started_at: now,
     })
 }
@@ -167,11 +176,19 @@ pub fn unfinished(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<Turn>> {
     Ok(tx.query(&sql, params![owner], read)?)
 }
 
-/// Parks a turn: it goes on when `reason` is out of the way, at `resume_at` where that is known.
-pub fn park(tx: &mut WriteTx<'_>, id: TurnId, reason: &str, resume_at: Option<i64>) -> Result<()> {
+/// Writes down what was chosen for a turn, in place of what was chosen before.
+pub fn choose(tx: &mut WriteTx<'_>, id: TurnId, choices: &TurnChoices) -> Result<()> {
+    let choices = to_json(choices)?;
+    tx.execute("UPDATE turns SET choices = ?2 WHERE id = ?1", params![id, choices])?;
+    Ok(())
+}
+
+/// Parks a turn: it goes on when the reason is out of the way.
+pub fn park(tx: &mut WriteTx<'_>, id: TurnId, parked: &Parked) -> Result<()> {
+    let (reason, resume_at) = (to_json(&parked.reason)?, parked.reason.resume_at());
     tx.execute(
-        "UPDATE turns SET state = ?2, reason = ?3, resume_at = ?4 WHERE id = ?1",
-        params![id, State::Parked, &*storable(reason), resume_at],
+        "UPDATE turns SET state = ?2, reason = ?3, parked = ?4, resume_at = ?5 WHERE id = ?1",
+        params![id, State::Parked, &*storable(&parked.text), reason, resume_at],
     )?;
     Ok(())
 }
@@ -179,8 +196,8 @@ pub fn park(tx: &mut WriteTx<'_>, id: TurnId, reason: &str, resume_at: Option<i6
 /// Lets a parked or failed turn go on.
 pub fn reopen(tx: &mut WriteTx<'_>, id: TurnId) -> Result<()> {
     tx.execute(
-        "UPDATE turns SET state = ?2, outcome = NULL, reason = NULL, resume_at = NULL,
-             ended_at = NULL WHERE id = ?1",
+        "UPDATE turns SET state = ?2, outcome = NULL, reason = NULL, parked = NULL,
+             resume_at = NULL, ended_at = NULL WHERE id = ?1",
         params![id, State::Open],
     )?;
     Ok(())
@@ -190,7 +207,8 @@ pub fn reopen(tx: &mut WriteTx<'_>, id: TurnId) -> Result<()> {
 pub fn end(tx: &mut WriteTx<'_>, id: TurnId, outcome: Outcome, reason: Option<&str>) -> Result<()> {
     let (now, reason) = (tx.now(), reason.map(storable));
     let session = tx.query_one(
-        "UPDATE turns SET state = ?2, outcome = ?3, reason = ?4, resume_at = NULL, ended_at = ?5
+        "UPDATE turns SET state = ?2, outcome = ?3, reason = ?4, parked = NULL, resume_at = NULL,
+             ended_at = ?5
          WHERE id = ?1 RETURNING session",
         params![id, State::Ended, outcome, reason.as_deref(), now],
         |row| row.get(0),
@@ -199,6 +217,7 @@ pub fn end(tx: &mut WriteTx<'_>, id: TurnId, outcome: Outcome, reason: Option<&s
 }
 
 fn read(row: &Row<'_>) -> mainstay_store::Result<Turn> {
+    let until: Option<i64> = row.get(8)?;
     Ok(Turn {
         id: row.get(0)?,
         session: row.get(1)?,
@@ -207,7 +226,49 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<Turn> {
         state: row.get(4)?,
         outcome: row.get(5)?,
         reason: row.get(6)?,
-        resume_at: row.get(7)?,
-        started_at: row.get(8)?,
+        // Versions that recorded no reason named a time for providers alone.
+        parked: row
+            .get::<Option<ParkReason>>(7)?
+            .or(until.map(|until| ParkReason::Provider { until })),
+        choices: row.get(9)?,
+        started_at: row.get(10)?,
     })
 }
+
+fn to_json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| Error::Damaged { what: "a turn".to_owned(), detail: error.to_string() })
+}
+
+impl Turn {
+    /// Why it is parked. Returns `None` if it is not.
+    pub fn parked(&self) -> Option<Parked> {
+        let reason = match (self.state, &self.parked) {
+            (State::Parked, Some(reason)) => reason.clone(),
+            (State::Parked, None) => ParkReason::Unrecorded,
+            (State::Open | State::Ended, _) => return None,
+        };
+        Some(Parked { reason, text: self.reason.clone().unwrap_or_default() })
+    }
+
+    /// The turn with its session.
+    pub fn place(&self) -> TurnRef {
+        TurnRef { session: self.session, turn: self.id }
+    }
+}
+
+macro_rules! json_column {
+    ($name:ident) => {
+        impl FromValue for $name {
+            fn from_value(value: ValueRef<'_>) -> Option<Self> {
+                match value {
+                    ValueRef::Text(text) => serde_json::from_str(text).ok(),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+json_column!(ParkReason);
+json_column!(TurnChoices);

@@ -80,7 +80,7 @@ impl Transcript {
             }
             Body::Assistant { parts, .. } => self.answer(parts, at),
             Body::Result { result, .. } => self.result(result),
-            Body::Notice { text } => self.notice(text),
+            Body::Notice { text, .. } => self.notice(text),
             Body::End { outcome, reason } => {
                 self.close();
                 if let Some(words) = ending(*outcome, reason.as_deref()) {

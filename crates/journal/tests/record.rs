@@ -8,7 +8,7 @@
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::{
-    CallId, JOURNAL, SessionId, TurnId, call, entry, model_call, process, session, turn,
+    CallId, JOURNAL, SessionId, TurnId, TurnRef, call, entry, model_call, process, session, turn,
 };
 use mainstay_message::{AssistantPart, Call, Content, Image, Usage};
 use mainstay_store::{Id, Location, Options, OwnerId, Schema, Store};
@@ -58,7 +58,7 @@ fn entries_are_numbered_without_gaps_and_read_back_as_written() {
         let picture = Image { media_type: "image/png".to_owned(), base64: "aGk=".to_owned() };
         let bodies = [
             Body::User { content: vec![Content::Text("a\0b".to_owned()), Content::Image(picture)] },
-            Body::Notice { text: "n".to_owned() },
+            Body::notice("n"),
         ];
         for (number, body) in (1..).zip(&bodies) {
             let seq = write(store, |tx| entry::append(tx, begun.session, begun.turn, body));
@@ -90,6 +90,53 @@ fn the_same_input_twice_is_the_same_turn() {
 }
 
 #[test]
+fn a_turn_keeps_why_it_is_parked_and_what_was_chosen_for_it() {
+    use turn::{BudgetScope, Mode, ParkReason, Parked, State, TurnChoices};
+    on_both(|store| {
+        let begun = begun(store);
+        let last = || store.read(|tx| turn::last(tx, begun.session)).unwrap().unwrap();
+        assert_eq!((last().parked(), last().choices), (None, None));
+        let choices = TurnChoices {
+            models: vec!["a/one".to_owned(), "b/two".to_owned()],
+            profile: Some("careful".to_owned()),
+            budget: Some(2_000_000),
+            mode: Mode::Yes,
+        };
+        write(store, |tx| turn::choose(tx, begun.turn, &choices));
+        let child = SessionId::new();
+        let provider = ParkReason::Provider { until: 1_700_000_000_000 };
+        let reasons = [
+            ParkReason::Approval,
+            ParkReason::Answer,
+            ParkReason::Budget { scope: BudgetScope::Day },
+            provider.clone(),
+            ParkReason::TurnTime,
+            ParkReason::Child { session: child, because: Some(Box::new(provider)) },
+            ParkReason::Child { session: child, because: None },
+        ];
+        for reason in reasons {
+            // Words that would mean something else if anybody read them back.
+            let parked = Parked { reason, text: "the budget is spent; approval".to_owned() };
+            write(store, |tx| turn::park(tx, begun.turn, &parked));
+            assert_eq!(last().parked(), Some(parked));
+            assert_eq!(last().choices.as_ref(), Some(&choices));
+        }
+        write(store, |tx| turn::reopen(tx, begun.turn));
+        assert_eq!((last().parked(), last().state), (None, State::Open));
+        // Rows of versions that recorded a sentence and a time only.
+        let row = |resume_at: Option<i64>| {
+            write(store, |tx| {
+                let sql = "UPDATE turns SET state = 'parked', reason = 'x', resume_at = ?1";
+                Ok(tx.execute(sql, mainstay_store::params![resume_at])?)
+            });
+            last().parked().unwrap().reason
+        };
+        assert_eq!(row(None), ParkReason::Unrecorded);
+        assert_eq!(row(Some(5)), ParkReason::Provider { until: 5 });
+    });
+}
+
+#[test]
 fn a_call_is_open_until_its_first_outcome() {
     on_both(|store| {
         let begun = begun(store);
@@ -102,7 +149,7 @@ fn a_call_is_open_until_its_first_outcome() {
         };
         let parts = ["a", "b", "c"].map(|id| AssistantPart::Call(asked(id))).to_vec();
         let body = Body::Assistant { parts, model: "m".to_owned() };
-        let place = (begun.session, begun.turn);
+        let place = TurnRef { session: begun.session, turn: begun.turn };
         write(store, |tx| {
             let seq = entry::append(tx, begun.session, begun.turn, &body)?;
             let plan = Some("{\"keeper\":\"k\"}".to_owned());
@@ -111,7 +158,7 @@ fn a_call_is_open_until_its_first_outcome() {
             let calls = [(first, None), (second, None), (third, third_start)];
             for (position, (id, start)) in calls.into_iter().enumerate() {
                 let intended = call::Intended { id, tool: "shell".to_owned(), start };
-                call::intend(tx, place, (seq, position), &intended)?;
+                call::intend(tx, place, seq, position, &intended)?;
             }
             call::start(tx, begun.session, first, &start)
         });

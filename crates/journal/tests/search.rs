@@ -68,7 +68,7 @@ fn result(text: &str) -> Body {
 }
 
 fn notice(text: &str) -> Body {
-    Body::Notice { text: text.to_owned() }
+    Body::notice(text)
 }
 
 fn owner(store: &Store, name: &str) -> OwnerId {

@@ -56,7 +56,11 @@ fn furnished(store: &Store, prompt: &str) -> (OwnerId, SessionId) {
             let parts = vec![AssistantPart::Call(asked)];
             entry::append(tx, session, turn, &Body::Assistant { parts, model: "m".to_owned() })?;
             if number == 3 {
-                turn::park(tx, turn, "a person is asked", None)?;
+                let parked = turn::Parked {
+                    reason: turn::ParkReason::Approval,
+                    text: "a person is asked".to_owned(),
+                };
+                turn::park(tx, turn, &parked)?;
                 continue;
             }
             let whole = tx.put_blob(format!("{prompt} output").as_bytes())?.to_string();
@@ -184,7 +188,13 @@ fn what_is_removed_leaves_nothing_but_what_it_cost_and_what_others_use() {
         write(store, |tx| {
             let turn = turn::last(tx, gone)?.unwrap();
             let call = call::Intended { id: CallId::new(), tool: "shell".to_owned(), start: None };
-            call::intend(tx, (gone, turn.id), (2, 0), &call)?;
+            call::intend(
+                tx,
+                mainstay_journal::TurnRef { session: gone, turn: turn.id },
+                2,
+                0,
+                &call,
+            )?;
             process::started(tx, gone, "p1", "keeper", "sleep")?;
             fork(tx, child, gone, Some(1))
         });

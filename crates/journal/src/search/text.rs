@@ -19,7 +19,7 @@ pub(super) fn of(stored: &str) -> Option<(Who, String)> {
         Body::User { content } => said(Who::User, &contents(&content)),
         Body::Assistant { parts, .. } => said(Who::Assistant, &answer(&parts)),
         Body::Result { result, .. } => said(Who::Tool, &contents(&result.content)),
-        Body::Notice { text } => said(Who::Notice, &text),
+        Body::Notice { text, .. } => said(Who::Notice, &text),
         // The entries that it stands for are searched themselves; it adds what was made of them.
         Body::Compaction(compaction) => {
             said(Who::Notice, compaction.summary.as_deref().unwrap_or_default())
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn of_a_long_text_both_ends_are_searched() {
         let text = format!("first {} last", "é".repeat(100_000));
-        let body = Body::Notice { text };
+        let body = Body::notice(text);
         let (_, words) = of(&serde_json::to_string(&body).unwrap()).unwrap();
         assert!(words.len() < 2 * END + 10 && words.starts_with("first "), "{}", words.len());
         assert!(words.ends_with(" last"));

@@ -129,7 +129,7 @@ fn bodies() -> impl Strategy<Value = Vec<Body>> {
             fingerprint: if call % 3 == 0 { "f".to_owned() } else { String::new() },
             whole: None,
         }),
-        text().prop_map(|text| Body::Notice { text }),
+        text().prop_map(Body::notice),
         compaction(),
         (-1_i64..6).prop_map(|number| Body::Restored { number }),
         prop_oneof![Just(Outcome::Answered), Just(Outcome::Failed), Just(Outcome::Cancelled)]
@@ -323,7 +323,7 @@ fn a_notice_that_comes_while_a_call_runs_stands_after_its_result() {
     let messages = transcript(&entries(vec![
         Body::User { content: vec![Content::Text("go".to_owned())] },
         Body::Assistant { parts: vec![AssistantPart::Call(call)], model: "m".to_owned() },
-        Body::Notice { text: "a process ended".to_owned() },
+        Body::notice("a process ended"),
         Body::Result { result, facts: Vec::new(), fingerprint: String::new(), whole: None },
     ]));
     assert!(matches!(&messages[2], Message::Results(results) if results.len() == 1));
