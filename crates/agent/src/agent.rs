@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use mainstay_journal::SessionId;
 use mainstay_llm::{Candidate, Client};
-use mainstay_store::{Acquired, Holder, OwnerId, Store, WriteTx};
+use mainstay_message::Redactor;
+use mainstay_store::{Acquired, Holder, OwnerId, ReadTx, Store, WriteTx};
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -137,11 +138,40 @@ impl Agent {
         self.parts.offer.tool(name)
     }
 
+    /// Reads from the store in one transaction.
+    pub(crate) fn read<T, E: From<mainstay_store::Error>>(
+        &self,
+        closure: impl FnMut(&mut ReadTx<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        blocking(|| self.parts.store.read(closure))
+    }
+
+    /// Writes to the store in one transaction. What belongs to a session is written under its lease:
+    /// see [`OpenSession::write`].
     pub(crate) fn write<T: Send>(
         &self,
         closure: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
     ) -> Result<T> {
         blocking(|| self.parts.store.write(closure))
+    }
+
+    /// What the face decided.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    /// Takes secrets out of everything that is recorded, sent or shown.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.parts.settings.redactor
+    }
+
+    pub(crate) fn owner(&self) -> OwnerId {
+        self.parts.owner
+    }
+
+    /// How many tokens the first model takes. Returns `None` if nobody knows.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.parts.settings.chain.first().and_then(|candidate| candidate.window)
     }
 }
 

@@ -4,6 +4,7 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
+use mainstay_journal::turn::BudgetScope;
 use mainstay_store::{Dialect, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,15 @@ pub struct Amount {
 pub struct Spent {
     /// The budget that has it.
     pub budget: String,
-    /// Which one that is and what was used of it, in words.
-    pub words: String,
+    /// Which one that is and what was used of it, in a sentence.
+    pub text: String,
+}
+
+impl Spent {
+    /// Whose budget it is.
+    pub fn scope(&self) -> BudgetScope {
+        scope(&self.budget)
+    }
 }
 
 /// Where a turn's spending is charged.
@@ -110,8 +118,13 @@ pub fn reserve(
         let before = step.used.minus(amount);
         if let Some(what) = step.limits.left_out(&before, amount) {
             charge(tx, account, &Amount::default().minus(amount))?;
-            let words = format!("the budget of {} is spent: {what}", spoken(&step.id));
-            return Ok(Err(Spent { budget: step.id.clone(), words }));
+            let whose = match scope(&step.id) {
+                BudgetScope::Day => "this day",
+                BudgetScope::Session => "this session",
+                BudgetScope::Turn => "this turn",
+            };
+            let text = format!("the budget of {whose} is spent: {what}");
+            return Ok(Err(Spent { budget: step.id.clone(), text }));
         }
     }
     Ok(Ok(()))
@@ -217,11 +230,12 @@ fn day_of(now: i64, owner: OwnerId) -> String {
     format!("day/{owner}/{}", now.div_euclid(24 * 60 * 60 * 1000))
 }
 
-fn spoken(id: &str) -> &'static str {
+/// Whose budget it is, by the name that [`of_session`], [`of_turn`] or [`day_of`] gave it.
+fn scope(id: &str) -> BudgetScope {
     match id.split('/').next() {
-        Some("day") => "this day",
-        Some("session") => "this session",
-        _ => "this turn",
+        Some("day") => BudgetScope::Day,
+        Some("session") => BudgetScope::Session,
+        _ => BudgetScope::Turn,
     }
 }
 

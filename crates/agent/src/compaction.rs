@@ -6,7 +6,7 @@
 //! person asks for it ([`by_hand`]).
 //!
 //! Whatever fails here changes nothing: the turn goes on as far as the window allows, and then ends in
-//! words that say what fills it ([`filling`]). What bounds the tries ([`when::Watch`]) is found again
+//! words that say what fills it ([`filling`]). What bounds the tries ([`when::CompactionState`]) is found again
 //! after a crash in the journal and the ledger of model calls ([`history`]).
 
 mod applying;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub use by_hand::{Compacted, Restored};
 use mainstay_llm::Candidate;
-pub(crate) use when::Watch;
+pub(crate) use when::CompactionState;
 
 /// How conversations are compacted.
 #[derive(Clone, Debug)]

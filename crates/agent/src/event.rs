@@ -1,5 +1,6 @@
 //! What a face is told while a turn goes on.
 
+use mainstay_journal::turn::ParkReason;
 use mainstay_message::Usage;
 use serde::Serialize;
 use serde_json::Value;
@@ -108,6 +109,8 @@ pub enum Event {
     },
     /// The turn waits for something outside.
     Parked {
+        /// Why: `approval`, `answer`, `budget`, `provider`, `turn_time`, `child`, with what belongs to it.
+        why: ParkReason,
         /// Why, in a sentence.
         reason: String,
         /// When it can go on, in milliseconds since 1970, where that is known.

@@ -11,20 +11,23 @@
 //! process died in between.
 
 mod answer;
+mod call_hooks;
 mod matcher;
-mod moments;
 mod names;
 mod payload;
 mod run;
+mod session_hooks;
 mod shape;
+mod stop_hooks;
 
 use std::time::Duration;
 
 pub(crate) use answer::{HookReply, Permission};
+pub(crate) use call_hooks::{HookVerdict, run_hooks_after};
 use matcher::Matcher;
-pub(crate) use moments::{Hooked, after_call, sends_on, tell};
 pub(crate) use payload::Payload;
 pub(crate) use run::fire;
+pub(crate) use session_hooks::show_notices;
 
 /// When hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,6 +65,7 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
             Fact::Acknowledged { .. }
             | Fact::Loaded { .. }
             | Fact::Outside { .. }
+            | Fact::Memories { .. }
             | Fact::InDoubt => None,
         })
         .collect();

@@ -12,7 +12,7 @@ mod facts;
 mod frame;
 mod notes;
 mod provider;
-mod recall;
+pub(crate) mod recall;
 mod tool;
 
 use std::sync::Arc;
@@ -21,9 +21,7 @@ use std::time::Duration;
 use mainstay_store::{OwnerId, Store};
 
 pub(crate) use all::Providers;
-pub(crate) use frame::from_outside;
 pub use provider::{Memory, NewMemory, Place, Provider, Query, Reply, Trouble};
-pub(crate) use recall::Told;
 pub use recall::recalled;
 pub(crate) use tool::MemoryTool;
 

@@ -12,7 +12,7 @@ use mainstay_message::redactor::Flow;
 use mainstay_message::{AssistantPart, Content, Redactor};
 use mainstay_tools::{Fact, Outcome, Piece};
 
-use crate::session::open::Input;
+use crate::session::submit::Input;
 use crate::{Event, Observer};
 
 /// What a user sends.
@@ -38,7 +38,12 @@ fn content(redactor: &Redactor, part: &mut Content) {
 /// What the engine itself writes down.
 pub(crate) fn body(redactor: &Redactor, body: &mut Body) {
     match body {
-        Body::Notice { text } => drop(redactor.string(text)),
+        Body::Notice { text, facts } => {
+            redactor.string(text);
+            for fact in facts.iter_mut().flatten() {
+                redactor.value(fact);
+            }
+        }
         Body::End { reason: Some(reason), .. } => drop(redactor.string(reason)),
         Body::User { content: parts } => parts.iter_mut().for_each(|part| content(redactor, part)),
         Body::Assistant { parts, .. } => said(redactor, parts),
@@ -112,13 +117,13 @@ pub(crate) fn outcome(redactor: &Redactor, outcome: &mut Outcome) {
 }
 
 /// Stands between a turn and whoever watches it.
-pub(crate) struct Curtain {
+pub(crate) struct RedactingObserver {
     redactor: Redactor,
     words: Flow,
     thoughts: Flow,
 }
 
-impl Curtain {
+impl RedactingObserver {
     pub(crate) fn new(redactor: &Redactor) -> Self {
         Self { redactor: redactor.clone(), words: Flow::default(), thoughts: Flow::default() }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_journal::turn::TurnChoices;
 use mainstay_llm::{Candidate, Effort};
 use mainstay_message::Redactor;
 use mainstay_tools::sandbox::Wishes;
@@ -21,6 +22,9 @@ use crate::skills::Places;
 /// What a face decides for the engine.
 #[derive(Clone)]
 pub struct Settings {
+    /// What was chosen for the turns that are begun with these settings. It is written with each of
+    /// them, for whoever takes it up.
+    pub choices: TurnChoices,
     /// The models, the first one first.
     pub chain: Vec<Arc<Candidate>>,
     /// How long and how often models are asked.
@@ -117,6 +121,7 @@ impl Default for Guards {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            choices: TurnChoices::default(),
             chain: Vec::new(),
             asking: mainstay_llm::Limits::default(),
             max_output: None,

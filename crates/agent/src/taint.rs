@@ -14,6 +14,7 @@ use mainstay_tools::Fact;
 
 use crate::policy::Act;
 use crate::policy::command::{self, Class};
+use crate::session::notice;
 use crate::{Result, memory};
 
 /// Where words of a session came from that nobody at hand wrote.
@@ -64,10 +65,15 @@ pub(crate) fn outside(body: &Body) -> Vec<Fact> {
             let facts = facts.iter().filter_map(|fact| serde_json::from_value(fact.clone()).ok());
             facts.filter(|fact| matches!(fact, Fact::Outside { .. })).collect()
         }
-        Body::Notice { text } => memory::from_outside(text)
-            .map(|provider| Fact::Outside { origin: memory::external::origin(provider) })
+        Body::Notice { .. } => notice::recalled(body)
+            .filter_map(|memory| memory.from_outside)
+            .map(|provider| Fact::Outside { origin: memory::external::origin(&provider) })
             .collect(),
-        _ => Vec::new(),
+        Body::User { .. }
+        | Body::Assistant { .. }
+        | Body::End { .. }
+        | Body::Compaction(_)
+        | Body::Restored { .. } => Vec::new(),
     }
 }
 
@@ -95,21 +101,27 @@ pub(crate) fn from_network(facts: &[Fact], act: Option<&Act>, workspace: &Path) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::notice::{NoticeFact, RecalledMemory};
 
     #[test]
     fn words_of_results_and_of_memories_are_from_outside() {
         let fact = Fact::Outside { origin: "example.org".to_owned() };
-        let text = "memories that may bear on this, from earlier sessions.\n<data k7>\n\
-                    - [facts:1] (3 days old) ours\n- [theirs:2] (from outside) not ours\n</data k7>";
-        let notice = Body::Notice { text: text.to_owned() };
+        let memory = |id: &str, from_outside: Option<&str>| RecalledMemory {
+            id: id.to_owned(),
+            text: "x".to_owned(),
+            from_outside: from_outside.map(str::to_owned),
+        };
+        let memories = vec![memory("facts:1", None), memory("theirs:2", Some("theirs"))];
+        let body = notice::notice("some".to_owned(), &NoticeFact::Recalled { memories });
         let theirs = Fact::Outside { origin: memory::external::origin("theirs") };
-        assert_eq!(outside(&notice), [theirs]);
+        assert_eq!(outside(&body), [theirs]);
         let result = serde_json::json!({ "result": {
             "result": { "call": "c", "name": "fetch", "content": [], "failed": false },
             "facts": [fact, Fact::InDoubt], "fingerprint": "" } });
         assert_eq!(outside(&serde_json::from_value(result).unwrap()), [fact]);
-        let other = Body::Notice { text: "- [theirs:2] (from outside) x".to_owned() };
-        assert_eq!(outside(&other), []);
+        // Words of a hook that look like a recall are none.
+        let text = "memories that may bear on this\n- [theirs:2] (from outside) x";
+        assert_eq!(outside(&Body::notice(text)), []);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::agent::blocking;
 use crate::budget::{self, Account, Amount, Limits};
-use crate::session::open::words;
-use crate::turn::ask_model;
+use crate::turn::answer::spoken_text;
+use crate::turn::{ask_model, reserve};
 use crate::{Result, redaction};
 
 /// What came of a trial.
@@ -58,7 +58,7 @@ pub async fn trial(
         })
     })?;
     if let Err(spent) = reserved {
-        return Ok(Trial::Failed(spent.words));
+        return Ok(Trial::Failed(spent.text));
     }
 
     let tools = [ToolSpec {
@@ -91,7 +91,7 @@ pub async fn trial(
     blocking(|| {
         store.write(|tx| -> Result<_> {
             model_call::finish(tx, id, &purpose, &attempts)?;
-            budget::correct(tx, &account, &ask_model::used_by(&attempts).minus(&amount))
+            budget::correct(tx, &account, &reserve::used_by(&attempts).minus(&amount))
         })
     })?;
     Ok(match asked {
@@ -100,7 +100,7 @@ pub async fn trial(
             let called = |part: &AssistantPart| matches!(part, AssistantPart::Call(call) if call.name == TOOL);
             match answer.parts.iter().any(called) {
                 true => Trial::CallsTools,
-                false => Trial::OnlySpeaks(words(&answer.parts)),
+                false => Trial::OnlySpeaks(spoken_text(&answer.parts)),
             }
         }
     })

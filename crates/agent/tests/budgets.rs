@@ -61,7 +61,7 @@ fn the_tightest_budget_on_the_way_up_decides_and_is_named() {
             reserve(store, account, money(6_000_000)).unwrap();
             let spent = reserve(store, account, money(5_000_000)).unwrap_err();
             let words = format!("the budget of {whose} is spent: $6.00 of $10.00 used");
-            assert!(spent.words.starts_with(&words), "{spent:?}");
+            assert!(spent.text.starts_with(&words), "{spent:?}");
             // What was refused was charged nowhere.
             reserve(store, account, money(4_000_000)).unwrap();
         });
@@ -87,7 +87,7 @@ fn what_was_not_used_is_given_back_and_what_was_used_more_is_taken() {
             .write(|tx| -> mainstay_agent::Result<_> { budget::correct(tx, account, &more) })
             .unwrap();
         let spent = reserve(store, account, Amount { tokens: 1, calls: 1, money: 0 }).unwrap_err();
-        assert!(spent.words.contains("150 of 100 tokens used"), "{spent:?}");
+        assert!(spent.text.contains("150 of 100 tokens used"), "{spent:?}");
     });
 }
 
@@ -99,6 +99,6 @@ fn calls_are_counted_too() {
         reserve(store, account, one).unwrap();
         reserve(store, account, one).unwrap();
         let spent = reserve(store, account, one).unwrap_err();
-        assert!(spent.words.contains("2 of 2 calls of models made"), "{spent:?}");
+        assert!(spent.text.contains("2 of 2 calls of models made"), "{spent:?}");
     });
 }

@@ -18,6 +18,11 @@ macro_rules! id {
                 Self(Id::new())
             }
 
+            /// The id, whatever it names.
+            pub fn id(self) -> Id {
+                self.0
+            }
+
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 self.0.as_str()

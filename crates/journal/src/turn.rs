@@ -251,6 +251,11 @@ impl Turn {
         Some(Parked { reason, text: self.reason.clone().unwrap_or_default() })
     }
 
+    /// When it can go on, in milliseconds since 1970. Returns `None` if that is not a matter of time.
+    pub fn resume_at(&self) -> Option<i64> {
+        self.parked()?.reason.resume_at()
+    }
+
     /// The turn with its session.
     pub fn place(&self) -> TurnRef {
         TurnRef { session: self.session, turn: self.id }

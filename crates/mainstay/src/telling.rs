@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use mainstay_agent::skills;
 use mainstay_agent::{Event, Question, Request, TurnEnding, TurnReport};
-use mainstay_journal::turn::Outcome;
+use mainstay_journal::turn::{BudgetScope, Outcome, ParkReason};
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
@@ -111,11 +111,12 @@ impl Telling {
                 say(&format!("error: {}", reason.trim()));
                 say(&format!("hint: Everything so far is kept. Go on with `{resume}`."));
             }
-            TurnEnding::Parked { reason, resume_at } => {
+            TurnEnding::Parked(parked) => {
+                let resume_at = parked.reason.resume_at();
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
-                say(&format!("parked{when}: {reason}"));
-                for hint in self.ways_on(reason, settings, &resume) {
+                say(&format!("parked{when}: {}", parked.text));
+                for hint in self.ways_on(&parked.reason, settings, &resume) {
                     say(&format!("hint: {hint}"));
                 }
             }
@@ -124,7 +125,7 @@ impl Telling {
     }
 
     /// What lets a parked turn go on.
-    fn ways_on(&self, reason: &str, settings: &Settings, resume: &str) -> Vec<String> {
+    fn ways_on(&self, reason: &ParkReason, settings: &Settings, resume: &str) -> Vec<String> {
         let mut ways = Vec::new();
         for request in &self.requests {
             let action = wording::line(&clean(&request.action));
@@ -144,11 +145,25 @@ impl Telling {
             };
             ways.push(format!("Answer{choices}: `{answer}`."));
         }
-        ways.push(match ways.len() {
-            0 if reason.contains("budget") => {
+        ways.push(match (ways.len(), reason.root()) {
+            (0, ParkReason::Budget { scope: BudgetScope::Turn }) => {
                 format!("Give the turn more with `{resume} --budget USD`.")
             }
-            0 => format!("Go on with `{resume}`."),
+            (0, ParkReason::Budget { scope: BudgetScope::Session }) => {
+                format!("Raise `budget.session_usd` in config.toml, then go on with `{resume}`.")
+            }
+            (0, ParkReason::Budget { scope: BudgetScope::Day }) => {
+                format!("Go on tomorrow, or raise `budget.day_usd` in config.toml: `{resume}`.")
+            }
+            (
+                0,
+                ParkReason::Approval
+                | ParkReason::Answer
+                | ParkReason::Provider { .. }
+                | ParkReason::TurnTime
+                | ParkReason::Child { .. }
+                | ParkReason::Unrecorded,
+            ) => format!("Go on with `{resume}`."),
             _ if self.requests.is_empty() => format!("Then go on with `{resume}`."),
             _ => format!("Then go on with `{resume}`; with --yes everything else is allowed too."),
         });

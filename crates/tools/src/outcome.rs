@@ -92,6 +92,11 @@ pub enum Fact {
         /// Where from, such as a host.
         origin: String,
     },
+    /// Memories were shown to the model.
+    Memories {
+        /// What they are known by.
+        names: Vec<String>,
+    },
     /// The list of steps that is in force from now on.
     Steps {
         /// All of them, in order.

@@ -7,15 +7,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_store::{Id, Listener, Store};
+use mainstay_journal::TurnRef;
+use mainstay_journal::turn::{ParkReason, Parked};
+use mainstay_store::{Id, Listener};
 use mainstay_tools::Outcome;
 use tokio::time::{sleep, sleep_until};
 
-use crate::agent::blocking;
+use crate::agent::Agent;
 use crate::approvals::requests::{self, Approval, Effort, Given, New, Standing};
-use crate::calls::call::{CallDecision, ToolCall};
+use crate::calls::decide::{CallDecision, decide_call};
 use crate::policy::Judged;
-use crate::turn::runner::{TurnRunner, TurnStop};
+use crate::turn::end::TurnStop;
+use crate::turn::runner::TurnRunner;
 use crate::{Question, Request, Result, Verdict, approvals::questions};
 
 /// Who decided, for whoever comes too late.
@@ -24,13 +27,6 @@ const HERE: &str = "the person at the terminal of the turn";
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How long one wait for news from other processes takes at most.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// What a parked turn waits for.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    pub(crate) requests: Vec<Request>,
-    pub(crate) questions: Vec<Question>,
-}
 
 /// What is asked of a call that the policy asks about.
 #[derive(Clone, Debug)]
@@ -42,6 +38,17 @@ pub(crate) struct ApprovalNeeded {
     pub(crate) bound: String,
 }
 
+/// What a person, or a rule of theirs, decided about a call.
+pub(crate) enum PersonsDecision {
+    /// It may run.
+    Allowed {
+        /// The request that was answered; `None` if a rule covers the call.
+        request: Option<Id>,
+    },
+    /// It may not, and the model reads this.
+    Refused(Outcome),
+}
+
 /// Something that was put to a person.
 enum Put<T> {
     Answered(T),
@@ -51,27 +58,29 @@ enum Put<T> {
 }
 
 impl TurnRunner<'_> {
-    /// What is to be done with a call that the policy asks about; with a yes, whose.
-    pub(crate) async fn decided(
+    /// Has a person decide about a call that the policy asks about.
+    pub(crate) async fn ask_approval(
         &mut self,
-        pending: &ToolCall,
-        doubt: &ApprovalNeeded,
-    ) -> std::result::Result<(CallDecision, Option<Id>), TurnStop> {
-        if self.covered(doubt)? {
-            return Ok((CallDecision::Run, None));
+        index: usize,
+        needed: &ApprovalNeeded,
+    ) -> std::result::Result<PersonsDecision, TurnStop> {
+        if self.is_covered(needed)? {
+            return Ok(PersonsDecision::Allowed { request: None });
         }
         loop {
-            let approval = self.request(pending, doubt)?;
+            let approval = self.find_or_make_request(index, needed)?;
             match &approval.standing {
-                Standing::Allowed(_) => return Ok((CallDecision::Run, Some(approval.request.id))),
+                Standing::Allowed(_) => {
+                    return Ok(PersonsDecision::Allowed { request: Some(approval.request.id) });
+                }
                 Standing::Denied(decided) => {
-                    return Ok((CallDecision::Refuse(denied(&decided.verdict)), None));
+                    return Ok(PersonsDecision::Refused(denied(&decided.verdict)));
                 }
                 Standing::Open | Standing::Expired | Standing::Lapsed => {}
             }
             let request = &approval.request;
             let until = Some(request.expires_at);
-            let asker = self.work.asker.clone();
+            let asker = self.session.trust.asker.clone();
             let asked = async {
                 match &asker {
                     Some(asker) => asker.decide(request).await,
@@ -81,25 +90,25 @@ impl TurnRunner<'_> {
             match self.put(asked, until, |tx| still_asked(tx, &approval)).await? {
                 Put::Answered(verdict) => self.note_verdict(request.id, &verdict)?,
                 Put::Elsewhere => {}
-                Put::Nobody => return Err(self.wait_for_somebody()?),
+                Put::Nobody => return Err(self.wait_for_people()?),
             }
         }
     }
 
-    /// The answer to a question that a call asks.
-    pub(crate) async fn answered_by_person(
+    /// Has a person answer a question that a call asks.
+    pub(crate) async fn ask_question(
         &mut self,
-        pending: &ToolCall,
+        index: usize,
         text: &str,
         choices: &[String],
     ) -> std::result::Result<Outcome, TurnStop> {
         loop {
-            let asked = self.question(pending, text, choices)?;
+            let asked = self.find_or_make_question(index, text, choices)?;
             if let questions::Standing::Answered { answer, .. } = &asked.standing {
                 return Ok(Outcome::said(answer.as_str()));
             }
             let question = &asked.question;
-            let asker = self.work.asker.clone();
+            let asker = self.session.trust.asker.clone();
             let answer = async {
                 match &asker {
                     Some(asker) => asker.answer(question).await,
@@ -114,7 +123,7 @@ impl TurnRunner<'_> {
             match self.put(answer, None, open).await? {
                 Put::Answered(answer) => self.note_answer(question.id, &answer)?,
                 Put::Elsewhere => {}
-                Put::Nobody => return Err(self.wait_for_somebody()?),
+                Put::Nobody => return Err(self.wait_for_people()?),
             }
         }
     }
@@ -126,12 +135,12 @@ impl TurnRunner<'_> {
         until: Option<i64>,
         open: impl Fn(&mut mainstay_store::ReadTx<'_>) -> Result<bool>,
     ) -> std::result::Result<Put<T>, TurnStop> {
-        if self.work.asker.is_none() {
+        if self.session.trust.asker.is_none() {
             return Ok(Put::Nobody);
         }
-        let store = self.work.agent.parts.store.clone();
+        let agent = self.session.agent.clone();
         // Listen first, then look: nothing falls in between.
-        let listener = Arc::new(store.listen([requests::TOPIC])?);
+        let listener = Arc::new(agent.parts.store.listen([requests::TOPIC])?);
         let left = until.map_or(Duration::MAX, |until| {
             let left = until.saturating_sub(mainstay_store::wall_millis());
             Duration::from_millis(u64::try_from(left).unwrap_or(0))
@@ -140,56 +149,58 @@ impl TurnRunner<'_> {
             biased;
             () = self.cancel.cancelled() => Err(TurnStop::Cancelled),
             answer = asked => Ok(answer.map_or(Put::Nobody, Put::Answered)),
-            changed = elsewhere(&store, &listener, open) => {
+            changed = elsewhere(&agent, &listener, open) => {
                 changed?;
                 Ok(Put::Elsewhere)
             }
             () = sleep(left) => Ok(Put::Elsewhere),
-            () = sleep_until(self.deadline) => Err(self.out_of_time()),
+            () = sleep_until(self.limits.deadline) => Err(self.out_of_time()),
         }
     }
 
     /// Whether somebody said "always" to all that a call needs.
-    fn covered(&mut self, doubt: &ApprovalNeeded) -> Result<bool> {
-        let parts = self.work.agent.parts.clone();
-        let workspace = &self.work.workplace.workspace;
-        self.work.rules.cover(&doubt.judged, &parts.store, parts.owner, workspace)
+    fn is_covered(&mut self, needed: &ApprovalNeeded) -> Result<bool> {
+        let parts = self.session.agent.parts.clone();
+        let workspace = &self.session.workplace.workspace;
+        self.session.trust.rules.cover(&needed.judged, &parts.store, parts.owner, workspace)
     }
 
     /// The request for a call as it stands, or a new one: none was asked about exactly this, or its
     /// time is over.
-    fn request(&mut self, pending: &ToolCall, doubt: &ApprovalNeeded) -> Result<Approval> {
-        let parts = self.work.agent.parts.clone();
-        let (session, turn) = self.place();
-        let found = blocking(|| parts.store.read(|tx| requests::of_call(tx, session, pending.id)))?;
+    fn find_or_make_request(&mut self, index: usize, needed: &ApprovalNeeded) -> Result<Approval> {
+        let parts = self.session.agent.parts.clone();
+        let TurnRef { session, turn } = self.turn.place();
+        let call = self.calls[index].id;
+        let found = self.session.agent.read(|tx| requests::of_call(tx, session, call))?;
         let holds = |approval: &Approval| {
-            approval.is_about(&doubt.bound)
+            approval.is_about(&needed.bound)
                 && !matches!(approval.standing, Standing::Expired | Standing::Lapsed)
         };
         if let Some(found) = found.filter(holds) {
             return Ok(found);
         }
-        let needs = doubt.judged.needs.iter().flatten();
+        let needs = needed.judged.needs.iter().flatten();
         let mut rules = Vec::new();
         for rule in needs.filter_map(crate::policy::Need::rule) {
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
         }
-        let nothing = serde_json::Value::Null;
-        let workspace = self.work.workplace.workspace.display().to_string();
+        let tool = self.calls[index].asked.name.clone();
+        let arguments = self.calls[index].arguments.as_ref().ok().cloned().unwrap_or_default();
+        let workspace = self.session.workplace.workspace.display().to_string();
         let new = New {
             owner: parts.owner,
             session,
             turn,
-            call: pending.id,
-            tool: &pending.call.name,
-            class: doubt.judged.class,
-            action: &doubt.action,
-            arguments: pending.arguments.as_ref().unwrap_or(&nothing),
-            reason: doubt.judged.reason.as_deref(),
+            call,
+            tool: &tool,
+            class: needed.judged.class,
+            action: &needed.action,
+            arguments: &arguments,
+            reason: needed.judged.reason.as_deref(),
             rules: &rules,
-            bound: &doubt.bound,
+            bound: &needed.bound,
             workspace: &workspace,
             // What is over before anybody can read it would be asked for ever.
             limit: parts.settings.approval.max(SHORTEST),
@@ -202,16 +213,16 @@ impl TurnRunner<'_> {
     }
 
     /// The question that a call asks, written down where it is not.
-    fn question(
+    fn find_or_make_question(
         &mut self,
-        pending: &ToolCall,
+        index: usize,
         text: &str,
         choices: &[String],
     ) -> Result<questions::Asked> {
-        let parts = self.work.agent.parts.clone();
-        let (session, turn) = self.place();
-        let found =
-            blocking(|| parts.store.read(|tx| questions::of_call(tx, session, pending.id)))?;
+        let owner = self.session.agent.owner();
+        let TurnRef { session, turn } = self.turn.place();
+        let call = self.calls[index].id;
+        let found = self.session.agent.read(|tx| questions::of_call(tx, session, call))?;
         let same = |asked: &questions::Asked| {
             asked.question.text == requests::storable(text) && asked.question.choices == choices
         };
@@ -220,91 +231,104 @@ impl TurnRunner<'_> {
         }
         let id = Id::new();
         self.commit(|tx| {
-            let place = (session, turn, pending.id);
-            questions::ask(tx, id, parts.owner, place, (text, choices))?;
-            questions::get(tx, parts.owner, id)
+            let new = questions::New { owner, session, turn, call, text, choices };
+            questions::ask(tx, id, &new)?;
+            questions::get(tx, owner, id)
         })
     }
 
     /// Writes down what the person at hand decided, unless somebody was faster.
     fn note_verdict(&mut self, id: Id, verdict: &Verdict) -> Result<()> {
-        let owner = self.work.agent.parts.owner;
+        let owner = self.session.agent.owner();
         // Whoever asks was told what a yes takes.
         let given = Given { by: HERE, effort: Effort::Word };
         let came = self.commit(|tx| requests::decide(tx, owner, id, verdict, given))?;
         if let requests::Outcome::TooLate(approval) = came
-            && let Some(asker) = &self.work.asker
+            && let Some(asker) = &self.session.trust.asker
         {
-            asker.overtaken(&approval.told());
+            asker.overtaken(&approval.standing_text());
         }
         Ok(())
     }
 
     fn note_answer(&mut self, id: Id, answer: &str) -> Result<()> {
-        let parts = self.work.agent.parts.clone();
+        let parts = self.session.agent.parts.clone();
         let answer = parts.settings.redactor.text(answer);
         let came = self.commit(|tx| questions::answer(tx, parts.owner, id, &answer, HERE))?;
         if let questions::Outcome::TooLate(asked) = came
-            && let Some(asker) = &self.work.asker
+            && let Some(asker) = &self.session.trust.asker
         {
-            asker.overtaken(&asked.told());
+            asker.overtaken(&asked.standing_text());
         }
         Ok(())
     }
 
     /// Parks the turn. Whatever else of this message a person has to be asked about is asked too, so
     /// that one visit settles it all.
-    fn wait_for_somebody(&mut self) -> std::result::Result<TurnStop, TurnStop> {
-        let mut waiting = Waiting::default();
-        for pending in self.flying.clone() {
-            match pending.step(self.work, &self.guard) {
-                // What will be asked about it is known when hooks have seen it.
-                _ if self.owes_hooks(&pending) => {}
-                CallDecision::Ask(doubt) if !self.covered(&doubt)? => {
-                    let approval = self.request(&pending, &doubt)?;
+    fn wait_for_people(&mut self) -> Result<TurnStop> {
+        let (mut waiting, mut asked) = (Vec::new(), Vec::new());
+        for index in 0..self.calls.len() {
+            let call = &self.calls[index];
+            // What will be asked about it is known when hooks have seen it.
+            if call.is_recorded() || self.awaits_hooks(call) {
+                continue;
+            }
+            match decide_call(call, self.session, &self.limits.loop_guard) {
+                CallDecision::AskApproval(needed) => {
+                    if self.is_covered(&needed)? {
+                        continue;
+                    }
+                    let approval = self.find_or_make_request(index, &needed)?;
                     if approval.standing == Standing::Open {
-                        waiting.requests.push(approval.request);
+                        waiting.push(approval.request);
                     }
                 }
-                CallDecision::Question(text, choices) => {
-                    let asked = self.question(&pending, &text, &choices)?;
-                    if asked.standing == questions::Standing::Open {
-                        waiting.questions.push(asked.question);
+                CallDecision::AskQuestion { text, choices } => {
+                    let question = self.find_or_make_question(index, &text, &choices)?;
+                    if question.standing == questions::Standing::Open {
+                        asked.push(question.question);
                     }
                 }
-                _ => {}
+                CallDecision::Run
+                | CallDecision::Settle
+                | CallDecision::Refuse(_)
+                | CallDecision::Withhold(_)
+                | CallDecision::EndTurn(_) => {}
             }
         }
-        let reason = waiting.reason();
-        self.waiting = waiting;
-        Ok(TurnStop::Parked { reason, resume_at: None })
+        let parked = waiting_for(&waiting, &asked);
+        Ok(TurnStop::Parked { parked, requests: waiting, questions: asked })
     }
 }
 
-impl Waiting {
-    /// Why the turn waits, in words.
-    fn reason(&self) -> String {
-        let first = match (self.requests.first(), self.questions.first()) {
-            (Some(request), _) => format!(
-                "{} wants {}, and the policy asks a person first (request {})",
-                request.tool, request.action, request.id
-            ),
-            (None, Some(question)) => {
-                format!("the model asks: {} (question {})", question.text, question.id)
-            }
-            (None, None) => "somebody has to be asked".to_owned(),
-        };
-        match (self.requests.len() + self.questions.len()).saturating_sub(1) {
-            0 => first,
-            1 => format!("{first}; one more waits"),
-            more => format!("{first}; {more} more wait"),
+/// Why a turn is parked that waits for these decisions and answers.
+fn waiting_for(requests: &[Request], questions: &[Question]) -> Parked {
+    let (reason, first) = match (requests.first(), questions.first()) {
+        (Some(request), _) => {
+            let text = format!(
+                "{}, and the policy asks a person first (request {})",
+                request.wants(),
+                request.id
+            );
+            (ParkReason::Approval, text)
         }
-    }
+        (None, Some(question)) => {
+            let text = format!("the model asks: {} (question {})", question.text, question.id);
+            (ParkReason::Answer, text)
+        }
+        (None, None) => (ParkReason::Approval, "somebody has to be asked".to_owned()),
+    };
+    let text = match (requests.len() + questions.len()).saturating_sub(1) {
+        0 => first,
+        1 => format!("{first}; one more waits"),
+        more => format!("{first}; {more} more wait"),
+    };
+    Parked { reason, text }
 }
 
 impl Approval {
     /// How it stands, in a sentence for whoever came too late.
-    pub fn told(&self) -> String {
+    pub fn standing_text(&self) -> String {
         match &self.standing {
             Standing::Open => "it waits for a decision".to_owned(),
             Standing::Allowed(decided) => format!("it was approved already, by {}", decided.by),
@@ -317,7 +341,7 @@ impl Approval {
 
 impl questions::Asked {
     /// How it stands, in a sentence for whoever came too late.
-    pub fn told(&self) -> String {
+    pub fn standing_text(&self) -> String {
         match &self.standing {
             questions::Standing::Open => "it waits for an answer".to_owned(),
             questions::Standing::Answered { by, .. } => {
@@ -330,11 +354,11 @@ impl questions::Asked {
 
 /// Waits until a row is no longer open, whoever changed it.
 async fn elsewhere(
-    store: &Store,
+    agent: &Agent,
     listener: &Arc<Listener>,
     open: impl Fn(&mut mainstay_store::ReadTx<'_>) -> Result<bool>,
 ) -> Result<()> {
-    while blocking(|| store.read(&open))? {
+    while agent.read(&open)? {
         let listener = listener.clone();
         // A wait that nobody waits for any longer ends by itself.
         let _ = tokio::task::spawn_blocking(move || listener.wait(PATIENCE)).await;

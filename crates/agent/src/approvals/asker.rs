@@ -62,6 +62,13 @@ pub struct Request {
     pub expires_at: i64,
 }
 
+impl Request {
+    /// "TOOL wants to do this": the one sentence that all faces show.
+    pub fn wants(&self) -> String {
+        format!("{} wants {}", self.tool, self.action)
+    }
+}
+
 /// What a person decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -60,14 +60,20 @@ pub enum Outcome {
     TooLate(Asked),
 }
 
+/// A question that is to be asked.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'a> {
+    pub(crate) owner: OwnerId,
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+    pub(crate) text: &'a str,
+    pub(crate) choices: &'a [String],
+}
+
 /// Writes down a question. Nobody is asked before that.
-pub(crate) fn ask(
-    tx: &mut WriteTx<'_>,
-    id: Id,
-    owner: OwnerId,
-    (session, turn, call): (SessionId, TurnId, CallId),
-    (text, choices): (&str, &[String]),
-) -> Result<()> {
+pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &New<'_>) -> Result<()> {
+    let New { owner, session, turn, call, text, choices } = *new;
     let now = tx.now();
     let choices = serde_json::Value::from(choices).to_string();
     tx.execute(

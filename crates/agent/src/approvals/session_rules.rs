@@ -12,12 +12,12 @@ use crate::policy::{Judged, Rule};
 
 /// What people said "always" to, as far as it concerns one session.
 #[derive(Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct SessionRules {
     known: Vec<Rule>,
     looked: Option<(Instant, Listener)>,
 }
 
-impl Rules {
+impl SessionRules {
     /// Whether everything that an action needs was said "always" to. A wake-up tells of changes, so
     /// that what is allowed by a rule costs no look at the store.
     pub(crate) fn cover(

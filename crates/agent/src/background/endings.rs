@@ -1,11 +1,13 @@
 //! Ends of background processes, sorted by the session they belong to.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Ending;
 use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::sync::lock;
 
 /// What the keeper told and nobody took yet.
 pub(crate) struct Endings(Mutex<Waiting>);
@@ -22,7 +24,7 @@ impl Endings {
 
     /// What was told of a session since the last time.
     pub(crate) fn take(&self, session: &str) -> Vec<Ending> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0);
         while let Ok(ending) = waiting.news.try_recv() {
             waiting.by_session.entry(ending.session.clone()).or_default().push(ending);
         }

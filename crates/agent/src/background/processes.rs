@@ -7,13 +7,12 @@ use mainstay_tools::keeper::{Attached, Collected, Ended};
 use mainstay_tools::{KnownProcess, ProcessState};
 
 use crate::Result;
-use crate::agent::blocking;
 use crate::session::open::OpenSession;
 
 /// Finds out what became of the processes that another process of the agent left.
 pub(crate) async fn reconcile(work: &mut OpenSession) -> Result<()> {
     let (agent, session) = (work.agent.clone(), work.id);
-    let rows = blocking(|| agent.parts.store.read(|tx| process::owed(tx, session)))?;
+    let rows = agent.read(|tx| process::owed(tx, session))?;
     work.has_processes = !rows.is_empty();
     let mut ended: Vec<(String, String)> = Vec::new();
     let keepers: BTreeSet<&str> = running(&rows).map(|row| row.keeper.as_str()).collect();
@@ -66,7 +65,7 @@ pub(crate) async fn end_all(work: &mut OpenSession) -> Result<()> {
     agent.parts.keeper.stop_session(&session).await;
     note_endings(work)?;
     // Whatever the keeper did not announce is asked for by name.
-    let rows = blocking(|| agent.parts.store.read(|tx| process::owed(tx, work.id)))?;
+    let rows = agent.read(|tx| process::owed(tx, work.id))?;
     let mut ended = Vec::new();
     for row in running(&rows) {
         let how = match agent.parts.keeper.poll(&row.id).await {

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mainstay_journal::turn::Outcome as How;
+use mainstay_journal::turn::Outcome as TurnOutcome;
 use mainstay_journal::{SessionId, session, turn};
 use mainstay_message::Content;
 use mainstay_store::Acquired;
@@ -19,8 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Opened, blocking};
 use crate::approvals::asker::Asker;
 use crate::budget::{self, Limits};
-use crate::session::open::{Input, OpenSession, Parent};
-use crate::turn::report::{TurnEnding, TurnReport};
+use crate::session::open::{OpenSession, Parent};
+use crate::session::submit::Input;
+use crate::sync::lock;
+use crate::turn::end::{TurnEnding, TurnReport};
 use crate::{Error, Result};
 
 /// How often it is looked whether another process has let a child go.
@@ -136,16 +138,16 @@ async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -
         agent.parts.store.read(|tx| budget::ancestry(tx, &id))
     })?
     .len();
-    let room = agent.parts.children.room(depth, agent.parts.settings.children);
+    let room = agent.parts.children.room(depth, agent.settings().children);
     let _place = tokio::select! {
         biased;
         // One that has begun is told of its end all the same.
         () = cancel.cancelled(), if !exists(agent, errand.id)? => return Ok(not_begun()),
         place = room.acquire_owned() => place,
     };
-    let mut work = loop {
+    let mut session = loop {
         match agent.open_child(errand)? {
-            Opened::Got(work) => break work,
+            Opened::Got(session) => break session,
             Opened::Held(_) => tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Ok(not_ours(errand.id)),
@@ -154,27 +156,27 @@ async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -
         }
     };
     if let Some(asker) = agent.parts.children.asker_of(errand.parent) {
-        work.ask_here(asker);
+        session.ask_here(asker);
     }
     let input = Input {
         content: vec![Content::Text(errand.task.clone())],
         key: Some(errand.id.to_string()),
     };
-    let told = work.turn(&input, &mut |_| {}, cancel).await.map(|ended| {
-        let mut outcome = told(work.id(), &ended);
+    let told = session.turn(&input, &mut |_| {}, cancel).await.map(|ended| {
+        let mut outcome = told(session.id(), &ended);
         // What tainted the child is in its answer.
-        outcome.facts.extend(work.origins().facts());
+        outcome.facts.extend(session.origins().facts());
         outcome
     });
     // Nothing that it began runs on, also where it cannot go on itself.
-    let left = work.leave().await;
+    let left = session.leave().await;
     let outcome = told?;
     left?;
     Ok(outcome)
 }
 
 fn exists(agent: &Agent, id: SessionId) -> Result<bool> {
-    Ok(blocking(|| agent.parts.store.read(|tx| session::get(tx, id)))?.is_some())
+    Ok(agent.read(|tx| session::get(tx, id))?.is_some())
 }
 
 /// What the parent's model reads of a child.
@@ -184,18 +186,21 @@ fn told(id: SessionId, ended: &TurnReport) -> Outcome {
         if ended.answer.is_empty() { outcome } else { outcome.data(&ended.answer) }
     };
     match &ended.ending {
-        TurnEnding::Over(How::Answered, _) => {
+        TurnEnding::Over(TurnOutcome::Answered, _) => {
             Outcome::said(format!("The helper answered (session {id}).")).data(&ended.answer)
         }
-        TurnEnding::Over(How::Cancelled, _) => {
+        TurnEnding::Over(TurnOutcome::Cancelled, _) => {
             failed(format!("The helper was stopped (session {id})."))
         }
         TurnEnding::Over(how, reason) => {
             let reason = reason.as_deref().unwrap_or(how.as_str());
             failed(format!("The helper did not finish (session {id}): {reason}"))
         }
-        TurnEnding::Parked { reason, resume_at } => Outcome {
-            waits: Some(Waits { reason: reason.clone(), resume_at: *resume_at }),
+        TurnEnding::Parked(parked) => Outcome {
+            waits: Some(Waits {
+                reason: parked.text.clone(),
+                resume_at: parked.reason.resume_at(),
+            }),
             ..Outcome::default()
         },
     }
@@ -253,11 +258,11 @@ impl Agent {
             })
         })?;
         let prompt = format!("{}\n\n{ROLE}\n", prompt.trim_end());
-        let mut work =
+        let mut session =
             OpenSession::fresh(self.clone(), errand.id, &errand.workspace, prompt, lease);
         let limits = slice(left, errand.money);
-        work.parent = Some(Parent { session: errand.parent, budget: above, limits });
-        Ok(Opened::Got(Box::new(work)))
+        session.lineage.parent = Some(Parent { session: errand.parent, budget: above, limits });
+        Ok(Opened::Got(Box::new(session)))
     }
 }
 
@@ -275,10 +280,6 @@ fn slice(left: Limits, money: Option<i64>) -> Limits {
         (all, money) => money.or(all),
     };
     Limits { money, tokens: half(left.tokens), calls: half(left.calls) }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use crate::agent::{Parts, blocking};
 use crate::budget::Account;
 use crate::hooks::{self, Moment, Payload};
 use crate::session::open::OpenSession;
-use crate::{Event, Observer, Result, approvals::requests, calls::run::nonce, ledger, redaction};
+use crate::{
+    Event, Observer, Result, approvals::requests, calls::record::nonce, ledger, redaction,
+};
 
 /// Why nothing is compacted where there is nothing to compact.
 pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
@@ -72,19 +74,19 @@ impl OpenSession {
         let journal = self.journal()?;
         let scale = self.scale();
         let aim = self.aim(trigger, journal.size(&scale));
-        let resting = self.watch.resting(turn, wall_millis());
+        let resting = self.compaction.resting(turn, wall_millis());
         let resting = resting.filter(|_| trigger != Trigger::Hand);
-        let local = self.agent.parts.settings.compaction.on_failure == OnFailure::Local;
+        let local = self.agent.settings().compaction.on_failure == OnFailure::Local;
         // Hooks are asked about what is going to happen, and not whether something could.
         let draft = match (journal.draft(&scale, &aim), &resting) {
             (Draft::Nothing, _) => {
-                self.watch.found_nothing(self.sizes.tokens());
+                self.compaction.found_nothing(self.conversation.size.tokens());
                 return Ok(Tried::Nothing);
             }
             (Draft::Wanted(wanted), Some(resting)) if !local => match wanted.instead {
                 Some(cheap) => Draft::Ready(cheap),
                 None => {
-                    self.watch.found_nothing(self.sizes.tokens());
+                    self.compaction.found_nothing(self.conversation.size.tokens());
                     return Ok(Tried::Resting(self.why_resting(resting)));
                 }
             },
@@ -94,8 +96,8 @@ impl OpenSession {
             Some(Ok(instructions)) => instructions,
             Some(Err(reason)) => {
                 let words = format!("a hook does not want it: {reason}");
-                self.watch.failed(turn, wall_millis(), &words, None);
-                self.watch.unwanted = true;
+                self.compaction.failed(turn, wall_millis(), &words, None);
+                self.compaction.unwanted = true;
                 return Ok(Tried::Not(words));
             }
             None => return Ok(Tried::Stopped),
@@ -117,13 +119,13 @@ impl OpenSession {
         let bill = match Bill::open(self, account, turn, &question, |bytes| scale.tokens(bytes))? {
             Ok(bill) => bill,
             Err(spent) => {
-                self.watch.failed(turn, wall_millis(), &spent.words, None);
-                return Ok(Tried::Not(spent.words));
+                self.compaction.failed(turn, wall_millis(), &spent.text, None);
+                return Ok(Tried::Not(spent.text));
             }
         };
-        let tokens = u64::try_from(self.sizes.tokens()).unwrap_or(0);
+        let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
         observer(Event::Compacting { why: trigger.as_str(), tokens });
-        self.watch.underway =
+        self.compaction.underway =
             Some(Underway::begin(&self.agent, wanted, question, bill, (trigger, focus)));
         Ok(Tried::Begun)
     }
@@ -135,7 +137,7 @@ impl OpenSession {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Tried> {
-        let Some(mut underway) = self.watch.underway.take() else {
+        let Some(mut underway) = self.compaction.underway.take() else {
             return Ok(Tried::Not("no summary is being made".to_owned()));
         };
         let (attempts, made) = tokio::select! {
@@ -148,7 +150,7 @@ impl OpenSession {
         let case = Case { turn, trigger, paid };
         match made {
             Ok(summary) => {
-                self.watch.healthy();
+                self.compaction.healthy();
                 let journal = self.journal()?;
                 let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
                 let (compaction, enough) = complete;
@@ -156,13 +158,13 @@ impl OpenSession {
                     return self.apply(case, compaction, journal, observer);
                 }
                 self.settle(case)?;
-                self.watch.refused();
+                self.compaction.refused();
                 Ok(Tried::Not("the summary would save less than a fifth".to_owned()))
             }
             Err(Failed { words, retry_at }) => {
-                self.watch.failed(turn, wall_millis(), &words, retry_at);
+                self.compaction.failed(turn, wall_millis(), &words, retry_at);
                 let words = format!("the summary could not be made: {words}");
-                if self.agent.parts.settings.compaction.on_failure == OnFailure::Abort {
+                if self.agent.settings().compaction.on_failure == OnFailure::Abort {
                     self.settle(case)?;
                     return Ok(Tried::Not(words));
                 }
@@ -193,7 +195,7 @@ impl OpenSession {
             return self.apply(case, compaction, journal, observer);
         }
         self.settle(case)?;
-        self.watch.refused();
+        self.compaction.refused();
         Ok(Tried::Nothing)
     }
 
@@ -208,7 +210,7 @@ impl OpenSession {
     ) -> Result<Tried> {
         let Case { turn, trigger, paid } = case;
         let mut body = Body::Compaction(Box::new(compaction));
-        redaction::body(&self.agent.parts.settings.redactor, &mut body);
+        redaction::body(self.agent.redactor(), &mut body);
         let Body::Compaction(compaction) = body else { return Ok(Tried::Stopped) };
         let (work, id) = (&*self, self.id);
         let committed = work.agent.write(|tx| {
@@ -219,15 +221,19 @@ impl OpenSession {
             Ok(compaction::commit(tx, id, turn, &compaction)?)
         })?;
         let Committed::Made(seq) = committed else {
-            let entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, id)))?;
-            self.look_anew(&entries);
+            let entries = self.agent.read(|tx| entry::all(tx, id))?;
+            self.rebuild_transcript(&entries);
             return Ok(Tried::Not("another process compacted the session".to_owned()));
         };
         let body = Body::Compaction(compaction.clone());
         journal.push(Entry { seq, turn, at: wall_millis(), body });
-        self.look_anew(journal.entries());
+        self.rebuild_transcript(journal.entries());
         let marks = self.marks();
-        self.watch.applied(How::of(&compaction), self.sizes.tokens(), marks.as_ref());
+        self.compaction.applied(
+            How::of(&compaction),
+            self.conversation.size.tokens(),
+            marks.as_ref(),
+        );
         observer(Event::Compacted {
             number: compaction.number,
             why: trigger.as_str(),
@@ -263,8 +269,9 @@ impl OpenSession {
     /// The sizes at which something is done: by the first model's window, or by what its provider
     /// found too long.
     pub(super) fn marks(&self) -> Option<Marks> {
-        let settings = &self.agent.parts.settings;
-        let learned = self.watch.outgrown.map(|most| Marks::within(most, settings.compaction.at));
+        let settings = self.agent.settings();
+        let learned =
+            self.compaction.outgrown.map(|most| Marks::within(most, settings.compaction.at));
         match (Marks::of(settings), learned) {
             (Some(known), Some(learned)) if learned.room < known.room => Some(learned),
             (known, learned) => known.or(learned),
@@ -272,13 +279,16 @@ impl OpenSession {
     }
 
     pub(super) fn scale(&self) -> Scale {
-        let tools: usize = self.specs.iter().map(crate::session::offered_tools::size).sum();
-        Scale { fixed: self.prompt.len() + tools, bytes_a_token: self.sizes.bytes_a_token() }
+        let tools: usize = self.tools.specs.iter().map(crate::session::offered_tools::size).sum();
+        Scale {
+            fixed: self.conversation.prompt.len() + tools,
+            bytes_a_token: self.conversation.size.bytes_per_token(),
+        }
     }
 
     /// What a compaction aims at. One by hand makes small what is small already.
     fn aim(&self, trigger: Trigger, size: i64) -> Aim {
-        let settings = &self.agent.parts.settings;
+        let settings = self.agent.settings();
         let known = self.marks();
         let marks = match (trigger, known) {
             (Trigger::Share, Some(marks)) => marks,
@@ -293,7 +303,7 @@ impl OpenSession {
         // A quarter is for its answer.
         let room = |window: i64| window - window / 4 - FRAME.min(window / 4);
         let shown = window.map_or(most, |window| room(window).min(most));
-        let again = self.watch.lately();
+        let again = self.compaction.lately();
         Aim { marks, again, cheap: trigger != Trigger::Hand, shown }
     }
 
@@ -317,7 +327,7 @@ impl OpenSession {
             () = cancel.cancelled() => return None,
             heard = hooks::fire(&settings.hooks, &payload, &session, &self.workplace) => heard,
         };
-        hooks::tell(observer, heard.notices);
+        hooks::show_notices(observer, heard.notices);
         let redactor = &settings.redactor;
         Some(match heard.halt.or(heard.block) {
             Some(reason) => Err(redactor.text(&reason).into_owned()),
@@ -329,7 +339,7 @@ impl OpenSession {
 
     /// Takes in what earlier processes left, once.
     pub(super) fn remember_compactions(&mut self, turn: TurnId) -> Result<()> {
-        if self.watch.remembers {
+        if self.compaction.remembers {
             return Ok(());
         }
         let id = self.id;
@@ -339,7 +349,7 @@ impl OpenSession {
             })
         })?;
         let marks = self.marks();
-        self.watch.remember(&entries, &rows, turn, marks.as_ref());
+        self.compaction.remember(&entries, &rows, turn, marks.as_ref());
         Ok(())
     }
 
@@ -350,11 +360,11 @@ impl OpenSession {
             Resting::Unanswered => "it was compacted twice since the last answer".to_owned(),
             Resting::Fruitless => "compacting it did not help twice in a row".to_owned(),
             Resting::Failing => {
-                format!("the summary failed too often in this turn: {}", self.watch.failure)
+                format!("the summary failed too often in this turn: {}", self.compaction.failure)
             }
             Resting::Until(until) => {
                 let seconds = (until - wall_millis()).max(0) / 1000 + 1;
-                let failure = &self.watch.failure;
+                let failure = &self.compaction.failure;
                 format!(
                     "the last summary failed ({failure}) and is not tried again for {seconds} s"
                 )

@@ -11,7 +11,7 @@ use super::Trigger;
 use super::applying::{Attempted, TOO_LITTLE, Tried};
 use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
-use crate::redaction::Curtain;
+use crate::redaction::RedactingObserver;
 use crate::session::open::OpenSession;
 use crate::{Observer, Result};
 
@@ -52,15 +52,15 @@ impl OpenSession {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<Compacted> {
-        let redactor = self.agent.parts.settings.redactor.clone();
+        let redactor = self.agent.settings().redactor.clone();
         let focus = focus.map(|focus| redactor.text(&focus).into_owned());
-        let mut curtain = Curtain::new(&redactor);
-        let mut observer = |event| curtain.tell(event, &mut *observer);
-        let Some(turn) = self.last.as_ref().map(|turn| turn.id) else {
+        let mut redacting = RedactingObserver::new(&redactor);
+        let mut observer = |event| redacting.tell(event, &mut *observer);
+        let Some(turn) = self.last_turn.row.as_ref().map(|turn| turn.id) else {
             return Ok(Compacted::Not("nothing was said in it yet".to_owned()));
         };
-        self.watch.begin_anew();
-        self.watch.underway = None;
+        self.compaction.begin_anew();
+        self.compaction.underway = None;
         let account = self.own_account()?;
         let trigger = Trigger::Hand;
         let attempted = Attempted { turn, account: &account, trigger, focus };
@@ -85,11 +85,11 @@ impl OpenSession {
     /// Takes the last compaction back that is in force: the model is shown again what was there.
     /// Nothing where there is none.
     pub fn uncompact(&mut self) -> Result<Option<Restored>> {
-        let (id, Some(turn)) = (self.id, self.last.as_ref().map(|turn| turn.id)) else {
+        let (id, Some(turn)) = (self.id, self.last_turn.row.as_ref().map(|turn| turn.id)) else {
             return Ok(None);
         };
-        self.watch.underway = None;
-        let mut entries = blocking(|| self.agent.parts.store.read(|tx| entry::all(tx, id)))?;
+        self.compaction.underway = None;
+        let mut entries = self.agent.read(|tx| entry::all(tx, id))?;
         let last = Standing::of(&entries).last().map(|made| made.number);
         let Some(number) = last else { return Ok(None) };
         let lease = &self.lease;
@@ -99,11 +99,11 @@ impl OpenSession {
         })?;
         let body = Body::Restored { number };
         entries.push(entry::Entry { seq, turn, at: wall_millis(), body });
-        self.look_anew(&entries);
-        self.watch.begin_anew();
-        self.watch.restored = true;
-        let tokens = u64::try_from(self.sizes.tokens()).unwrap_or(0);
-        let window = self.agent.chain().first().and_then(|candidate| candidate.window);
+        self.rebuild_transcript(&entries);
+        self.compaction.begin_anew();
+        self.compaction.restored = true;
+        let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
+        let window = self.agent.window();
         Ok(Some(Restored { number, tokens, window }))
     }
 

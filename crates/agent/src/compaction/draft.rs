@@ -7,7 +7,7 @@ use mainstay_journal::{cut, preview, shown_through, transcript};
 
 use super::material;
 use super::when::{Marks, share_of};
-use crate::turn::ask_model::body_bytes;
+use crate::turn::request_size::body_bytes;
 use crate::{ledger, session::context};
 
 /// The share of what is due that the recent tail keeps beside shortened words.

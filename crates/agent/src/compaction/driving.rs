@@ -3,6 +3,7 @@
 //! While there is room left, a summary is made beside the rounds and applied when it is there. When
 //! the window is nearly full, the turn waits for it. Whatever fails here is told and changes nothing.
 
+use mainstay_journal::turn::{ParkReason, Parked};
 use mainstay_llm::Failure;
 use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
@@ -11,14 +12,15 @@ use super::Trigger;
 use super::applying::{Attempted, TOO_LITTLE, Tried};
 use super::when::{Marks, Resting};
 use crate::session::open::OpenSession;
-use crate::turn::runner::{TurnRunner, TurnStop};
+use crate::turn::end::TurnStop;
+use crate::turn::runner::TurnRunner;
 use crate::{Event, Result};
 
 impl OpenSession {
     /// Takes in what a provider counted: whether the last compaction helped.
     pub(crate) fn judge_compaction(&mut self) {
         let marks = self.marks();
-        self.watch.counted(self.sizes.tokens(), marks.as_ref());
+        self.compaction.counted(self.conversation.size.tokens(), marks.as_ref());
     }
 }
 
@@ -27,51 +29,56 @@ type Stoppable<T> = std::result::Result<T, TurnStop>;
 impl TurnRunner<'_> {
     /// Sees to it that the next request fits, as far as that can be told beforehand.
     pub(crate) async fn make_room(&mut self) -> Stoppable<()> {
-        self.work.watch.round(self.turn.id);
-        let marks = self.work.marks();
+        self.session.compaction.round(self.turn.id);
+        let marks = self.session.marks();
         let is_due = self.is_due(marks.as_ref());
-        if self.work.watch.is_quiet() && !is_due && !self.work.steering.wants_compaction() {
+        if self.session.compaction.is_quiet()
+            && !is_due
+            && !self.session.steering.wants_compaction()
+        {
             return Ok(());
         }
-        if let Some(focus) = self.work.steering.take_compaction() {
+        if let Some(focus) = self.session.steering.take_compaction() {
             return self.compact_by_hand(focus).await;
         }
-        let full = marks.is_some_and(|marks| self.work.sizes.tokens() >= marks.full);
-        if let Some(underway) = &self.work.watch.underway {
+        let full = marks.is_some_and(|marks| self.session.conversation.size.tokens() >= marks.full);
+        if let Some(underway) = &self.session.compaction.underway {
             if underway.is_finished() || full {
                 let tried = self.take_summary().await?;
                 self.tell(tried);
             }
             return Ok(());
         }
-        let rests = self.work.watch.resting(self.turn.id, wall_millis()).is_some();
-        if rests && !self.work.watch.remembers {
+        let rests = self.session.compaction.resting(self.turn.id, wall_millis()).is_some();
+        if rests && !self.session.compaction.remembers {
             // The record could not be read a short time ago.
             return Ok(());
         }
-        if let Err(error) = self.work.remember_compactions(self.turn.id) {
+        if let Err(error) = self.session.remember_compactions(self.turn.id) {
             let tried = self.broken(&error.to_string());
             self.tell(tried);
             return Ok(());
         }
-        let tokens = self.work.sizes.tokens();
-        let may_look = |marks: &Marks| self.work.watch.may_look(tokens, marks);
+        let tokens = self.session.conversation.size.tokens();
+        let may_look = |marks: &Marks| self.session.compaction.may_look(tokens, marks);
         if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
             return Ok(());
         }
-        match self.work.watch.resting(self.turn.id, wall_millis()) {
+        match self.session.compaction.resting(self.turn.id, wall_millis()) {
             Some(Resting::Unanswered) => return Ok(()),
             Some(Resting::Fruitless) => {
-                let why = self.work.why_resting(&Resting::Fruitless);
+                let why = self.session.why_resting(&Resting::Fruitless);
                 self.tell_once(&why);
                 return Ok(());
             }
-            Some(_) if self.work.watch.unwanted => return Ok(()),
+            Some(_) if self.session.compaction.unwanted => return Ok(()),
             // No summary is asked for, and what was there before may be shortened all the same.
             _ => {}
         }
         let tried = match self.attempt(Trigger::Share, None).await? {
-            Tried::Begun if full || self.work.watch.interrupted => self.take_summary().await?,
+            Tried::Begun if full || self.session.compaction.interrupted => {
+                self.take_summary().await?
+            }
             tried => tried,
         };
         self.tell(tried);
@@ -82,21 +89,21 @@ impl TurnRunner<'_> {
     /// turn ends in words that say what fills the window.
     pub(crate) async fn make_room_after(&mut self, failure: &Failure) -> Stoppable<()> {
         let turn = self.turn.id;
-        self.work.watch.outgrew(self.work.sizes.tokens());
-        let mut why = match self.work.remember_compactions(turn) {
+        self.session.compaction.outgrew(self.session.conversation.size.tokens());
+        let mut why = match self.session.remember_compactions(turn) {
             Ok(()) => String::new(),
             Err(error) => format!("the record could not be read: {error}"),
         };
-        if why.is_empty() && self.work.watch.underway.is_some() {
+        if why.is_empty() && self.session.compaction.underway.is_some() {
             match self.take_summary().await? {
                 Tried::Made(_) => return Ok(()),
                 Tried::Not(words) | Tried::Resting(words) => why = words,
                 Tried::Nothing | Tried::Begun | Tried::Stopped => {}
             }
         }
-        if let Some(resting) = self.work.watch.done_enough() {
-            why = self.work.why_resting(&resting);
-        } else if self.work.watch.remembers {
+        if let Some(resting) = self.session.compaction.done_enough() {
+            why = self.session.why_resting(&resting);
+        } else if self.session.compaction.remembers {
             let tried = match self.attempt(Trigger::TooLong, None).await? {
                 Tried::Begun => self.take_summary().await?,
                 tried => tried,
@@ -109,20 +116,22 @@ impl TurnRunner<'_> {
             }
         }
         let reason = self.no_room(&failure.to_string(), &why);
-        match self.work.watch.retry_at.filter(|at| *at > wall_millis()) {
-            Some(at) => Err(TurnStop::Parked { reason, resume_at: Some(at) }),
+        match self.session.compaction.retry_at.filter(|at| *at > wall_millis()) {
+            Some(until) => {
+                Err(TurnStop::park(Parked { reason: ParkReason::Provider { until }, text: reason }))
+            }
             None => Err(TurnStop::Failed(reason)),
         }
     }
 
     fn is_due(&self, marks: Option<&Marks>) -> bool {
-        let tokens = self.work.sizes.tokens();
-        marks.is_some_and(|marks| tokens >= self.work.watch.due(marks))
+        let tokens = self.session.conversation.size.tokens();
+        marks.is_some_and(|marks| tokens >= self.session.compaction.due(marks))
     }
 
     async fn compact_by_hand(&mut self, focus: Option<String>) -> Stoppable<()> {
-        self.work.watch.begin_anew();
-        self.work.watch.underway = None;
+        self.session.compaction.begin_anew();
+        self.session.compaction.underway = None;
         let tried = match self.attempt(Trigger::Hand, focus).await? {
             Tried::Begun => self.take_summary().await?,
             tried => tried,
@@ -133,18 +142,18 @@ impl TurnRunner<'_> {
 
     /// Begins a compaction. What fails in it is no failure of the turn.
     async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Stoppable<Tried> {
-        self.write_known()?;
-        let account = self.account.clone();
+        self.write_unwritten()?;
+        let account = self.limits.account.clone();
         let attempted = Attempted { turn: self.turn.id, account: &account, trigger, focus };
-        let tried = self.work.begin_compaction(attempted, self.observer, self.cancel).await;
+        let tried = self.session.begin_compaction(attempted, self.observer, self.cancel).await;
         self.survived(tried)
     }
 
     /// Waits for the summary that is being made, and applies it.
     async fn take_summary(&mut self) -> Stoppable<Tried> {
-        self.write_known()?;
-        let landing = self.work.land_compaction(self.turn.id, self.observer, self.cancel);
-        match timeout_at(self.deadline, landing).await {
+        self.write_unwritten()?;
+        let landing = self.session.land_compaction(self.turn.id, self.observer, self.cancel);
+        match timeout_at(self.limits.deadline, landing).await {
             Ok(tried) => self.survived(tried),
             // The turn is parked before its next question.
             Err(_) => Ok(Tried::Not("the turn's time is over".to_owned())),
@@ -152,8 +161,8 @@ impl TurnRunner<'_> {
     }
 
     /// What is known has to be in the record before the view is made anew from it.
-    fn write_known(&mut self) -> Result<()> {
-        if self.known.count() > 0 {
+    fn write_unwritten(&mut self) -> Result<()> {
+        if self.unwritten.count() > 0 {
             self.commit(|_| Ok(()))?;
         }
         Ok(())
@@ -169,7 +178,7 @@ impl TurnRunner<'_> {
     }
 
     fn broken(&mut self, error: &str) -> Tried {
-        self.work.watch.failed(self.turn.id, wall_millis(), error, None);
+        self.session.compaction.failed(self.turn.id, wall_millis(), error, None);
         Tried::Not(error.to_owned())
     }
 
@@ -181,11 +190,11 @@ impl TurnRunner<'_> {
             // Why it rests was told when that began.
             Tried::Made(_) | Tried::Begun | Tried::Resting(_) | Tried::Stopped => return,
         };
-        if let Some(resting) = self.work.watch.done_enough() {
-            let why = self.work.why_resting(&resting);
+        if let Some(resting) = self.session.compaction.done_enough() {
+            let why = self.session.why_resting(&resting);
             return self.tell_once(&why);
         }
-        if std::mem::replace(&mut self.work.watch.said, why.clone()) == why {
+        if std::mem::replace(&mut self.session.compaction.said, why.clone()) == why {
             return;
         }
         let message = format!("the conversation was not compacted: {why}");
@@ -194,26 +203,26 @@ impl TurnRunner<'_> {
 
     /// Tells that there is no room to make, and what fills the window.
     fn tell_once(&mut self, why: &str) {
-        if std::mem::replace(&mut self.work.watch.told, true) {
+        if std::mem::replace(&mut self.session.compaction.told, true) {
             return;
         }
         let message = format!(
             "the conversation is not compacted any more, because {why}: {}; a model with a larger \
              window or a new session makes room",
-            self.work.filling()
+            self.session.filling()
         );
         (self.observer)(Event::Notice { about: "compaction", message, void: false });
     }
 
     /// Why the turn cannot go on, and what to do.
     fn no_room(&self, failure: &str, why: &str) -> String {
-        let id = self.work.id;
+        let id = self.session.id;
         let why = if why.is_empty() { "it could not be compacted" } else { why };
         format!(
             "{failure}; nothing more can be left out of the conversation ({why}): {}. Go on with a \
              model that has a larger window (--model), from an earlier turn (`mainstay sessions fork \
              {id} --at TURN`), or in a new session.",
-            self.work.filling()
+            self.session.filling()
         )
     }
 }

@@ -11,10 +11,16 @@ const LEAST: u64 = 5;
 impl OpenSession {
     /// What the next request is filled with.
     pub(super) fn filling(&self) -> String {
-        let messages = self.transcript.settled();
-        let window = self.agent.chain().first().and_then(|candidate| candidate.window);
-        let tokens = u64::try_from(self.sizes.tokens()).unwrap_or(0);
-        told(&context::measured_as(&self.prompt, &self.specs, messages, tokens, window))
+        let messages = self.conversation.transcript.settled();
+        let window = self.agent.window();
+        let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
+        told(&context::measured_as(
+            &self.conversation.prompt,
+            &self.tools.specs,
+            messages,
+            tokens,
+            window,
+        ))
     }
 }
 

@@ -5,13 +5,13 @@ use mainstay_journal::compaction::{Compaction, Standing};
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::Tried;
 
-use super::when::{How, Marks, Watch};
+use super::when::{CompactionState, How, Marks};
 
 /// Tries that begin within this time of the end of the one before belong to the same summary: there
 /// are longer rests between two.
 const TOGETHER: i64 = 30_000;
 
-impl Watch {
+impl CompactionState {
     /// Takes in what earlier processes left: the entries of the session, and the rows of its
     /// summaries in the ledger of model calls, the oldest first.
     pub(super) fn remember(
@@ -110,7 +110,7 @@ mod tests {
         let bodies = [said(), made(1, 50), said(), made(2, 50), said()];
         let entries: Vec<Entry> =
             (1..).zip(bodies).map(|(seq, body)| entry(seq, turn, body)).collect();
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         watch.round(turn);
         watch.remember(&entries, &[], turn, Some(&MARKS));
         assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(watch.resting(turn, 0), None);
         let other = TurnId::new();
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         watch.round(other);
         watch.remember(&entries, &[], other, Some(&MARKS));
         assert_eq!(watch.resting(other, 0), None);
@@ -131,14 +131,14 @@ mod tests {
         let entries = [entry(1, turn, made(1, 50)), entry(2, turn, made(2, 110))];
         let other = TurnId::new();
         let rows = [row(turn, 500, true), row(turn, 10_000, true)];
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         watch.round(other);
         watch.remember(&entries, &rows, other, Some(&MARKS));
         assert_eq!((watch.fruitless, watch.failures), (2, 0));
 
         // Two tries of one summary are one failure; the next summary is another one.
         let rows = [row(turn, 10_000, false), row(turn, 11_500, false), row(turn, 80_000, false)];
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         watch.round(other);
         watch.remember(&entries[..1], &rows, other, Some(&MARKS));
         assert_eq!((watch.fruitless, watch.failures, watch.failed_at), (0, 2, 81_000));
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn one_that_was_interrupted_is_tried_again_and_two_have_to_rest() {
-        let (turn, mut watch) = (TurnId::new(), Watch::default());
+        let (turn, mut watch) = (TurnId::new(), CompactionState::default());
         let row = |at| Tried { fault: None, latency: None, ..row(turn, at, false) };
         watch.remember(&[], &[row(1_000)], turn, Some(&MARKS));
         assert_eq!(watch.resting(turn, 1_001), None);
         assert!(watch.interrupted, "the next one is waited for");
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
         assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
     }
@@ -161,7 +161,7 @@ mod tests {
     fn what_was_taken_back_is_known_again() {
         let turn = TurnId::new();
         let entries = [entry(1, turn, made(1, 50)), entry(2, turn, Body::Restored { number: 1 })];
-        let mut watch = Watch::default();
+        let mut watch = CompactionState::default();
         // What its summary took is no failure.
         let rows = [row(turn, 500, true), row(turn, 700, true)];
         watch.remember(&entries, &rows, turn, Some(&MARKS));

@@ -6,7 +6,7 @@ use mainstay_llm::{Answer, Stop};
 use mainstay_message::{AssistantPart, Content};
 
 use super::material::clipped;
-use crate::session::open::words;
+use crate::turn::answer::spoken_text;
 
 /// What is told of one message where no model summarises: of the user's, of the model's.
 const USER: (usize, usize) = (300, 100);
@@ -65,7 +65,7 @@ pub(super) fn taken(answer: &Answer) -> Result<String, &'static str> {
     if answer.stop == Stop::Refused {
         return Err("it refused to write a summary");
     }
-    let mut text = words(&answer.parts);
+    let mut text = spoken_text(&answer.parts);
     if text.is_empty() {
         return Err("it wrote no summary");
     }
@@ -96,7 +96,7 @@ pub(super) fn local(entries: &[Entry], through: i64, most: usize) -> String {
                 let said: Vec<&str> = content.iter().filter_map(Content::text).collect();
                 format!("- the user: {}", clipped(&line(&said.join(" ")), USER))
             }
-            Body::Assistant { parts, .. } => match words(parts) {
+            Body::Assistant { parts, .. } => match spoken_text(parts) {
                 said if said.is_empty() => continue,
                 said => format!("- the agent: {}", clipped(&line(&said), MODEL)),
             },

@@ -16,7 +16,10 @@ use super::{Trigger, summary};
 use crate::agent::Agent;
 use crate::budget::{self, Account, Amount, Spent};
 use crate::session::open::OpenSession;
-use crate::{Result, redaction, turn::ask_model};
+use crate::{
+    Result, redaction,
+    turn::{ask_model, reserve},
+};
 
 /// The purpose in the ledger of model calls.
 pub(super) const PURPOSE: &str = "summary";
@@ -119,12 +122,12 @@ impl Bill {
             // It was given up; what became of it nobody knows, and it keeps what was reserved.
             return Ok(());
         }
-        budget::correct(tx, &self.account, &ask_model::used_by(attempts).minus(&self.reserved))
+        budget::correct(tx, &self.account, &reserve::used_by(attempts).minus(&self.reserved))
     }
 
     fn purpose(&self, work: &OpenSession) -> Purpose<'static> {
         Purpose {
-            owner: work.agent.parts.owner,
+            owner: work.agent.owner(),
             session: Some(work.id),
             turn: Some(self.turn),
             purpose: PURPOSE,
@@ -170,7 +173,7 @@ impl Drop for Underway {
 
 /// The models to ask, a chain after the other: the one for summaries, then those of the turn.
 fn candidates(agent: &Agent) -> Vec<Vec<Arc<Candidate>>> {
-    let settings = &agent.parts.settings;
+    let settings = agent.settings();
     let own = settings.compaction.model.iter().map(|model| vec![model.clone()]);
     let is_own = |other: &Arc<Candidate>| {
         let own = settings.compaction.model.as_ref();
@@ -186,7 +189,7 @@ pub(super) fn window(agent: &Agent) -> Option<u64> {
 }
 
 async fn make(agent: Agent, question: Question) -> Made {
-    let settings = &agent.parts.settings;
+    let settings = agent.settings();
     let deadline = Instant::now() + settings.compaction.timeout;
     let messages = [Message::User(vec![Content::Text(question.words.clone())])];
     let chains = candidates(&agent);

@@ -73,7 +73,7 @@ pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
 
 /// What is known of the compactions of a session that bounds further ones.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct CompactionState {
     /// A summary that is being made.
     pub(super) underway: Option<Underway>,
     /// Whether the record was asked what there was before this process.
@@ -156,7 +156,7 @@ pub(crate) enum Resting {
     Until(i64),
 }
 
-impl Watch {
+impl CompactionState {
     /// Takes in that a round of a turn begins.
     pub(crate) fn round(&mut self, turn: TurnId) {
         if self.turn != Some(turn) {
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn there_are_two_at_most_until_the_turn_went_on_for_a_while() {
-        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
         watch.round(turn);
         for _ in 0..2 {
             assert_eq!(watch.resting(turn, 0), None);
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn cheap_steps_are_as_many_as_there_are_answers_and_help_wherever_the_next_request_fits() {
-        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
         watch.round(turn);
         for _ in 0..20 {
             watch.applied(How::Shortened, 110, Some(&MARKS));
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn two_that_do_not_help_stop_it_until_something_fits() {
-        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
         watch.round(turn);
         watch.refused();
         assert_eq!(watch.resting(turn, 0), None);
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn it_rests_after_failures_longer_each_time_and_gives_the_turn_up_after_three() {
-        let (mut watch, turn) = (Watch::default(), TurnId::new());
+        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
         watch.round(turn);
         let mut now = 1_000;
         for rest in [60_000, 300_000] {
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn what_a_person_took_back_stays_until_the_window_is_full() {
-        let mut watch = Watch { restored: true, ..Watch::default() };
+        let mut watch = CompactionState { restored: true, ..CompactionState::default() };
         assert_eq!(watch.due(&MARKS), MARKS.full);
         watch.applied(How::Shortened, 50, Some(&MARKS));
         assert_eq!(watch.due(&MARKS), MARKS.due);

@@ -29,24 +29,24 @@ pub(crate) async fn fire(
     session: &str,
     workplace: &Workplace,
 ) -> HookReply {
-    let mut heard = HookReply::default();
+    let mut reply = HookReply::default();
     let matching = hooks.matching(payload.moment, &payload.names);
     if matching.is_empty() {
-        return heard;
+        return reply;
     }
     let bytes = payload.bytes(session, &workplace.workspace);
     if bytes.len() > LONGEST_PAYLOAD {
         let name = payload.moment.name();
-        heard.notices.push(format!("{name} hooks were not run: there is too much to tell them"));
-        heard.block = Some("it is too long for the hooks that have to see it".to_owned());
-        return heard;
+        reply.notices.push(format!("{name} hooks were not run: there is too much to tell them"));
+        reply.block = Some("it is too long for the hooks that have to see it".to_owned());
+        return reply;
     }
     let running = matching.into_iter().map(|hook| run(hook, &bytes, session, workplace));
     // In the order of their configuration, however long each took.
     for said in join_all(running).await {
-        heard.join(said);
+        reply.join(said);
     }
-    heard
+    reply
 }
 
 async fn run(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> HookReply {
@@ -62,14 +62,14 @@ async fn run(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) 
         Err(_) => return HookReply::failed(hook, "did not end, and its keeper does not answer"),
     };
     let output = output(&ended);
-    let mut heard = HookReply::read(hook, &ended, output.as_deref());
+    let mut reply = HookReply::read(hook, &ended, output.as_deref());
     if !ended.left.is_empty() {
         // What a hook starts ends with it.
         if workplace.keeper.stop(&job.key).await.is_err() {
-            heard.join(HookReply::failed(hook, "left processes that cannot be ended"));
+            reply.join(HookReply::failed(hook, "left processes that cannot be ended"));
         }
     }
-    heard
+    reply
 }
 
 fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -10,7 +10,8 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::time::{Instant, timeout};
 
 use super::{Provider, Reply};
-use crate::turn::runner::spoken;
+use crate::sync::lock;
+use crate::turn::end::duration;
 
 /// All providers of an agent.
 #[derive(Default)]
@@ -66,14 +67,14 @@ impl Providers {
             Ok(Ok(Ok(answer))) => return Ok(answer),
             Ok(Ok(Err(trouble))) => trouble.0,
             Ok(Err(_)) => "it broke down".to_owned(),
-            Err(_) => format!("it did not answer within {}", spoken(provider.limit())),
+            Err(_) => format!("it did not answer within {}", duration(provider.limit())),
         };
         let mut words = format!("the memory `{}` cannot be asked: {why}", provider.name());
         let rest = provider.rest();
         if rest > Duration::ZERO {
             let until = Instant::now() + rest;
             self.resting().insert(provider.name().to_owned(), until);
-            words.push_str(&format!("; it is left alone for {}", spoken(rest)));
+            words.push_str(&format!("; it is left alone for {}", duration(rest)));
         }
         Err(words)
     }
@@ -83,7 +84,7 @@ impl Providers {
     }
 
     fn resting(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.resting)
     }
 }
 

@@ -24,7 +24,7 @@ pub use server::Server;
 
 use self::health::{Health, Standing};
 use super::{Memory, NewMemory, Provider, Query, Reply, Trouble};
-use crate::turn::runner::spoken;
+use crate::turn::end::duration;
 
 /// How long a provider is waited for unless it says otherwise.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(8);
@@ -131,7 +131,7 @@ impl Parts {
 
     async fn in_time<T>(&self, asked: impl Future<Output = Reply<T>>) -> Reply<T> {
         let limit = self.description.limit;
-        let late = || Err(Trouble(format!("it did not answer within {}", spoken(limit))));
+        let late = || Err(Trouble(format!("it did not answer within {}", duration(limit))));
         timeout(limit, asked).await.unwrap_or_else(|_| late())
     }
 
@@ -152,7 +152,7 @@ impl Parts {
         match self.health.standing(Instant::now()) {
             Standing::Well | Standing::MayBeTried => Ok(()),
             Standing::Rests(left) => {
-                let left = spoken(left);
+                let left = duration(left);
                 Err(Trouble(format!("it failed before and is left alone for another {left}")))
             }
         }
@@ -166,7 +166,7 @@ impl Parts {
         if let Means::Server(asker) = &self.means {
             asker.reset().await;
         }
-        Trouble(format!("{why}; it is left alone for {}", spoken(rest)))
+        Trouble(format!("{why}; it is left alone for {}", duration(rest)))
     }
 }
 

@@ -5,51 +5,62 @@ use std::collections::HashSet;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_message::Content;
 use mainstay_store::wall_millis;
+use mainstay_tools::Fact;
+use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, Place, Query, frame};
-use crate::calls::run::nonce;
-use crate::session::open::{Input, OpenSession};
-use crate::{Error, Event, Observer, Recalled, Result, session::prompt};
+use crate::calls::record::nonce;
+use crate::session::notice::{self, NoticeFact, RecalledMemory};
+use crate::session::open::OpenSession;
+use crate::session::prompt;
+use crate::session::submit::Input;
+use crate::{Error, Event, Observer, Recalled, Result, redaction};
 
 /// The longest part of an input that memories are looked for by.
 const LONGEST: usize = 4_000;
 /// For so many memories that were told already others are looked for.
 const MOST_TOLD: usize = 50;
-/// The tool whose results bring memories too.
-pub(crate) const TOOL: &str = "memory";
+/// So many characters of a memory are shown to a user.
+const SHOWN: usize = 200;
 
-/// What a session was told of memories.
+/// The memories that a session's model was shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    /// Those that it was told of, by name. It follows from the journal.
+pub(crate) struct RecalledSoFar {
+    /// By name. It follows from the journal.
     names: HashSet<String>,
     /// Whether the prompt has what belongs there: an input that could not be written down is sent
     /// again.
-    with_prompt: bool,
+    in_prompt: bool,
 }
 
-impl Told {
-    /// Takes note of what an entry brought.
+impl RecalledSoFar {
+    /// Takes in what an entry brought.
     pub(crate) fn note(&mut self, body: &Body) {
+        self.names.extend(notice::recalled(body).map(|memory| memory.id));
         match body {
-            Body::Notice { text } if frame::is_recall(text) => self.take(text),
-            Body::Result { result, .. } if result.name == TOOL => {
-                result.content.iter().filter_map(Content::text).for_each(|text| self.take(text));
+            Body::Result { facts, .. } => {
+                let facts = facts.iter().filter_map(|fact| Fact::deserialize(fact).ok());
+                for fact in facts {
+                    if let Fact::Memories { names } = fact {
+                        self.names.extend(names);
+                    }
+                }
             }
-            _ => {}
+            Body::Notice { .. }
+            | Body::User { .. }
+            | Body::Assistant { .. }
+            | Body::End { .. }
+            | Body::Compaction(_)
+            | Body::Restored { .. } => {}
         }
     }
 
     /// Begins anew with what a model is still shown: a memory that a compaction replaced may come
     /// again.
-    pub(crate) fn again<'a>(&mut self, shown: impl Iterator<Item = &'a Entry>) {
+    pub(crate) fn restart<'a>(&mut self, shown: impl Iterator<Item = &'a Entry>) {
         self.names.clear();
         shown.for_each(|entry| self.note(&entry.body));
-    }
-
-    fn take(&mut self, text: &str) {
-        self.names.extend(frame::brought(text).map(|(name, _)| name.to_owned()));
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -59,12 +70,12 @@ impl Told {
 
 impl OpenSession {
     /// Brings what memories have to say to an input: into the prompt, where the session begins, and
-    /// beside the input, where it waits in `context`.
-    pub(crate) async fn recollect(
+    /// beside the input, where it waits in `pending_notices`.
+    pub(crate) async fn recall_memories(
         &mut self,
         input: &Input,
         cancel: &CancellationToken,
-    ) -> Result<Recollected> {
+    ) -> Result<Recall> {
         let parts = self.agent.parts.clone();
         let settings = &parts.settings.memory;
         let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
@@ -73,10 +84,10 @@ impl OpenSession {
         let (session, workplace) = (self.id.to_string(), self.workplace.clone());
         let place = Place { session: &session, workspace: &workplace.workspace };
         // A child has the prompt of the session that began it.
-        let begins = self.is_new && !self.is_child() && !self.told.with_prompt;
+        let begins = self.lineage.is_new && !self.is_child() && !self.recalled.in_prompt;
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
-        let limit = settings.limit + self.told.names.len().min(MOST_TOLD);
+        let limit = settings.limit + self.recalled.names.len().min(MOST_TOLD);
         let answers = parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
@@ -111,31 +122,39 @@ impl OpenSession {
         let found = self.chosen(found);
         if !found.is_empty() {
             let text = frame::recalled(&found, &nonce(), wall_millis());
-            self.context.push(parts.settings.redactor.text(&text).into_owned());
+            let memories = found.iter().map(|(provider, memory)| RecalledMemory {
+                id: frame::name(provider, &memory.id),
+                text: frame::on_one_line(&memory.text, SHOWN),
+                from_outside: memory.outside.then(|| provider.clone()),
+            });
+            let fact = NoticeFact::Recalled { memories: memories.collect() };
+            let mut body = notice::notice(text, &fact);
+            redaction::body(&parts.settings.redactor, &mut body);
+            self.pending_notices.push(body);
         }
         let memories = found.iter().map(|(provider, memory)| Recalled {
             id: frame::name(provider, &memory.id),
-            text: frame::on_one_line(&memory.text, 200),
+            text: frame::on_one_line(&memory.text, SHOWN),
         });
-        self.told.with_prompt |= begins;
-        let recollected = Recollected { memories: memories.collect(), notices };
+        self.recalled.in_prompt |= begins;
+        let recall = Recall { memories: memories.collect(), notices };
         if !prompts.is_empty() {
-            let window = parts.settings.chain.first().and_then(|candidate| candidate.window);
+            let window = self.agent.window();
             let mut text = frame::remembered(&prompts, &nonce(), prompt::room(window));
             parts.settings.redactor.string(&mut text);
-            prompt::insert_before_instructions(&mut self.prompt, &text);
-            self.sizes.add_prompt(text.len());
+            prompt::insert_before_instructions(&mut self.conversation.prompt, &text);
+            self.conversation.size.add_prompt(text.len());
         }
-        Ok(recollected)
+        Ok(recall)
     }
 
     /// The best of what was found and not told yet.
     fn chosen(&self, mut found: Vec<(String, Memory)>) -> Vec<(String, Memory)> {
-        let settings = &self.agent.parts.settings.memory;
+        let settings = &self.agent.settings().memory;
         found.retain(|(provider, memory)| {
             memory.score >= settings.least_score
                 && !memory.text.trim().is_empty()
-                && !self.told.knows(&frame::name(provider, &memory.id))
+                && !self.recalled.knows(&frame::name(provider, &memory.id))
         });
         found.sort_by(|(_, left), (_, right)| right.score.total_cmp(&left.score));
         // Two providers may know the same.
@@ -146,25 +165,21 @@ impl OpenSession {
     }
 }
 
-/// The memories that came into a session unasked, with what was said of them.
+/// The memories that came into a session unasked, with the beginning of each.
 pub fn recalled(entries: &[Entry]) -> Vec<Recalled> {
-    let notices = entries.iter().filter_map(|entry| match &entry.body {
-        Body::Notice { text } if frame::is_recall(text) => Some(text),
-        _ => None,
-    });
-    let lines = notices.flat_map(|text| frame::brought(text));
-    lines.map(|(id, text)| Recalled { id: id.to_owned(), text: text.to_owned() }).collect()
+    let memories = entries.iter().flat_map(|entry| notice::recalled(&entry.body));
+    memories.map(|memory| Recalled { id: memory.id, text: memory.text }).collect()
 }
 
 /// What a user is to know of memories when a turn begins.
 #[derive(Default)]
-pub(crate) struct Recollected {
+pub(crate) struct Recall {
     memories: Vec<Recalled>,
     notices: Vec<String>,
 }
 
-impl Recollected {
-    pub(crate) fn tell(self, observer: Observer<'_>) {
+impl Recall {
+    pub(crate) fn announce(self, observer: Observer<'_>) {
         for message in self.notices {
             observer(Event::Notice { about: "memory", message, void: false });
         }

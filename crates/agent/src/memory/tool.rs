@@ -18,10 +18,11 @@ use serde_json::Value;
 
 use super::arguments::{About, Asked, Mode, NoteChange, arguments};
 use super::facts::{FACTS, as_memory};
-use super::recall::TOOL;
 use super::{Memory, NewMemory, Place, Query, external, frame};
 use crate::agent::{Parts, blocking};
 
+/// The tool's name.
+const NAME: &str = "memory";
 /// How long all of a call may take; those who are asked besides the store have limits of their own.
 const WALL: Duration = Duration::from_secs(60);
 
@@ -123,7 +124,7 @@ impl MemoryTool {
 impl Tool for MemoryTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: TOOL.to_owned(),
+            name: NAME.to_owned(),
             description: "Remembers across sessions. Facts: `add` what will matter later, `search`, \
                           `query` by entities, `feedback` when one proved right or wrong, `forget`. \
                           `note` changes the notes in every session's prompt: `new` alone adds \
@@ -258,7 +259,7 @@ async fn search(
     }
     found.sort_by(|(_, left), (_, right)| right.score.total_cmp(&left.score));
     found.truncate(limit);
-    let mut outcome = told(BEST_FIRST, &found);
+    let mut outcome = shown(BEST_FIRST, &found);
     if !troubles.is_empty() {
         outcome.pieces.push(mainstay_tools::Piece::Said(troubles.join("\n")));
     }
@@ -276,13 +277,13 @@ fn query(
     let found: Vec<_> =
         found.into_iter().map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score))).collect();
     Ok(match mode {
-        Mode::Contradict if !found.is_empty() => told("These disagree, two by two:", &found),
-        _ => told(BEST_FIRST, &found),
+        Mode::Contradict if !found.is_empty() => shown("These disagree, two by two:", &found),
+        _ => shown(BEST_FIRST, &found),
     })
 }
 
 /// What was found, for the model.
-fn told(heading: &str, found: &[(String, Memory)]) -> Outcome {
+fn shown(heading: &str, found: &[(String, Memory)]) -> Outcome {
     if found.is_empty() {
         return Outcome::said("Nothing is remembered of that.");
     }
@@ -291,7 +292,8 @@ fn told(heading: &str, found: &[(String, Memory)]) -> Outcome {
         found.iter().map(|(provider, memory)| frame::line(provider, memory, now)).collect();
     let outside = found.iter().filter(|(_, memory)| memory.outside);
     let providers: BTreeSet<&str> = outside.map(|(provider, _)| provider.as_str()).collect();
-    let outcome = Outcome::said(heading).data(lines.join("\n"));
+    let names = found.iter().map(|(provider, memory)| frame::name(provider, &memory.id)).collect();
+    let outcome = Outcome::said(heading).data(lines.join("\n")).fact(Fact::Memories { names });
     providers.into_iter().fold(outcome, |outcome, provider| {
         outcome.fact(Fact::Outside { origin: external::origin(provider) })
     })

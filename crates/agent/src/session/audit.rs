@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::approvals::requests::{Approval, Standing};
 use crate::memory;
 use crate::policy::command::{self, Class};
+use crate::session::notice::{self, RecalledMemory};
 
 /// What happened in a session, in order.
 #[derive(Clone, Debug, Serialize)]
@@ -123,12 +124,14 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                     audit.push(item);
                 }
             }
-            Body::Notice { text } => {
+            Body::Notice { text, .. } => {
                 let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                let mut providers: Vec<&str> = memory::from_outside(text).collect();
+                let from_outside = |memory: RecalledMemory| memory.from_outside;
+                let mut providers: Vec<String> =
+                    notice::recalled(&entry.body).filter_map(from_outside).collect();
                 providers.dedup();
                 for provider in providers {
-                    let origin = memory::external::origin(provider);
+                    let origin = memory::external::origin(&provider);
                     let what = What::Came { origin, outside: true, bytes };
                     let (tainted, tool) = (audit.tainted_since.is_some(), "memory".to_owned());
                     audit.push(Item { at, seq: Some(entry.seq), tool, tainted, what });

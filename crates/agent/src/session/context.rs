@@ -8,7 +8,7 @@ use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::agent::{Agent, Parts, blocking};
-use crate::turn::ask_model::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
+use crate::turn::request_size::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
 use crate::{Result, session::offered_tools, session::prompt};
 
 /// What the next request of a session is made of.

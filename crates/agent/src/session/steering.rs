@@ -1,9 +1,11 @@
 //! Words of the user that reach a turn while it goes on.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mainstay_message::Content;
+
+use crate::sync::lock;
 
 /// What the user wants a running turn to hear. Clones share it.
 ///
@@ -57,6 +59,6 @@ impl Steering {
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

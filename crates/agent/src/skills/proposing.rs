@@ -68,14 +68,14 @@ impl ProposeSkill {
             Ok(given) => given,
             Err(outcome) => return Ok(Err(outcome)),
         };
-        let Some(home) = &agent.parts.settings.skills.home else {
+        let Some(home) = &agent.settings().skills.home else {
             return Ok(Err(refused("there is no home to keep skills in")));
         };
         let ids = (call.id.parse::<Id>(), call.session.parse::<Id>().map(SessionId::from));
         let (Ok(id), Ok(session)) = ids else {
             return Ok(Err(refused("the call has no name")));
         };
-        let (owner, store) = (agent.parts.owner, &agent.parts.store);
+        let (owner, store) = (agent.owner(), &agent.parts.store);
         let (waiting, tainted) = store.read(|tx| -> Result<_> {
             let waiting = proposal::list(tx, owner, Which::Waiting)?;
             Ok((waiting, taint::of_session(tx, session)?))
@@ -91,7 +91,7 @@ impl ProposeSkill {
             Err(what) => return Ok(Err(refused(&what))),
         };
         agent.write(|tx| proposal::propose(tx, owner, &proposal))?;
-        let found = find(&agent.parts.settings.skills, &call.workplace.workspace);
+        let found = find(&agent.settings().skills, &call.workplace.workspace);
         let shadow = found.get(&proposal.name).filter(|skill| skill.origin != Origin::Home);
         let shadow = shadow.map_or(String::new(), |skill| {
             format!(" In this workspace {} holds before it.", skill.path.display())

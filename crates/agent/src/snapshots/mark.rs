@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_journal::{CallId, SessionId, TurnId};
+use mainstay_journal::{CallId, SessionId, TurnId, TurnRef};
 use mainstay_store::{ReadTx, WriteTx, params};
 use mainstay_tools::snapshot::{Scanned, State, escaped};
 use serde::{Deserialize, Serialize};
@@ -107,11 +107,12 @@ pub(crate) struct Marked {
 /// Writes a mark down.
 pub(crate) fn write(
     tx: &mut WriteTx<'_>,
-    (session, turn): (SessionId, TurnId),
+    place: TurnRef,
     number: i64,
     call: Option<CallId>,
     mark: &Mark,
 ) -> Result<()> {
+    let TurnRef { session, turn } = place;
     let now = tx.now();
     let text = serde_json::to_string(mark).map_err(|error| damaged("a snapshot", &error))?;
     let tree = match mark {

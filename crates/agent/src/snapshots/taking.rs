@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use mainstay_journal::{CallId, SessionId, TurnId};
+use mainstay_journal::{CallId, SessionId, TurnRef};
 use mainstay_store::{Store, WriteTx};
 use mainstay_tools::snapshot::{
     Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
@@ -18,6 +18,7 @@ use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
 use crate::policy::Act;
 use crate::policy::command::Class;
+use crate::sync::lock;
 use crate::{Error, Result};
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
@@ -32,6 +33,8 @@ pub(crate) struct Snapshots {
     told: bool,
     /// Whether any was written by this process.
     taken: bool,
+    /// Whether an undo was begun that did not come to its end.
+    pub(crate) interrupted_undo: bool,
 }
 
 #[derive(Default)]
@@ -78,6 +81,11 @@ impl Snapshots {
     /// For a session that has no marks.
     pub(crate) fn fresh() -> Self {
         Self { segment: Some(Segment::default()), ..Self::default() }
+    }
+
+    /// For a session that is in the store; its marks are read when they are needed.
+    pub(crate) fn of_record(interrupted_undo: bool) -> Self {
+        Self { interrupted_undo, ..Self::default() }
     }
 
     /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
@@ -159,12 +167,12 @@ impl Snapshots {
     }
 
     /// What the next commit has to write; nothing where there is nothing.
-    pub(crate) fn pending(&self) -> Option<Pending> {
+    pub(crate) fn pending(&self) -> Option<UnwrittenSnapshot> {
         if self.marks.is_empty() {
             return None;
         }
-        let shared = locked(&self.shared);
-        Some(Pending {
+        let shared = lock(&self.shared);
+        Some(UnwrittenSnapshot {
             first: self.segment.as_ref().map_or(0, |segment| segment.last) + 1,
             marks: self.marks.clone(),
             objects: shared.unwritten.clone(),
@@ -173,14 +181,14 @@ impl Snapshots {
     }
 
     /// Notes that it was written.
-    pub(crate) fn written(&mut self, pending: &Pending) {
+    pub(crate) fn written(&mut self, pending: &UnwrittenSnapshot) {
         let count = i64::try_from(pending.marks.len()).unwrap_or(0);
         if let Some(segment) = &mut self.segment {
             segment.last += count;
         }
         self.marks.clear();
         self.taken = true;
-        let mut shared = locked(&self.shared);
+        let mut shared = lock(&self.shared);
         shared.unwritten.clear();
         shared.manifest.keep(pending.objects.iter().map(|(hash, _)| hash.clone()));
     }
@@ -194,7 +202,7 @@ impl Snapshots {
     pub(crate) fn doubt(&mut self) {
         self.marks.clear();
         self.segment = None;
-        let mut shared = locked(&self.shared);
+        let mut shared = lock(&self.shared);
         shared.manifest.doubt();
         shared.generation = None;
     }
@@ -242,7 +250,7 @@ impl Snapshots {
             }
         }
         files.insert(name, looked.state);
-        let mut shared = locked(&self.shared);
+        let mut shared = lock(&self.shared);
         know_generation(store, &mut shared)?;
         for (hash, bytes) in looked.objects {
             take_in(store, &mut shared, hash, bytes)?;
@@ -271,16 +279,16 @@ impl Snapshots {
 
 /// What a commit has to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Pending {
+pub(crate) struct UnwrittenSnapshot {
     first: i64,
     marks: Vec<(Option<CallId>, Mark)>,
     objects: Vec<Object>,
     generation: Option<i64>,
 }
 
-impl Pending {
+impl UnwrittenSnapshot {
     /// Writes it, unless objects were swept away meanwhile.
-    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, place: (SessionId, TurnId)) -> Result<()> {
+    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, place: TurnRef) -> Result<()> {
         if self.generation.is_some() && self.generation != Some(objects::generation(tx)?) {
             return Err(Error::SnapshotsSwept);
         }
@@ -324,7 +332,7 @@ fn scan(
     workplace: &Workplace,
     limits: &Limits,
 ) -> std::result::Result<Tree, Failed> {
-    let mut shared = locked(shared);
+    let mut shared = lock(shared);
     know_generation(store, &mut shared).map_err(Failed::Store)?;
     if shared.manifest.is_empty() {
         learn(store, &mut shared, workplace).map_err(Failed::Store)?;
@@ -414,8 +422,4 @@ fn know_generation(store: &Store, shared: &mut Shared) -> Result<()> {
 
 fn uncovered(words: &str) -> String {
     format!("no snapshot was taken, so `mainstay undo` cannot undo this turn: {words}")
-}
-
-fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_journal::{CallId, JOURNAL, SessionId, TurnId, session, turn};
+use mainstay_journal::{CallId, JOURNAL, SessionId, TurnId, TurnRef, session, turn};
 use mainstay_store::{Location, Options, Schema, Store, params};
 use mainstay_tools::keeper::Launch;
 use mainstay_tools::snapshot::{Limits, State};
@@ -94,7 +94,7 @@ impl Place {
     /// Writes what is to be written.
     fn write(&mut self, turn: TurnId) -> Result<()> {
         let Some(pending) = self.snapshots.pending() else { return Ok(()) };
-        let place = (self.session, turn);
+        let place = TurnRef { session: self.session, turn };
         self.store.write(|tx| pending.write(tx, place))?;
         self.snapshots.written(&pending);
         Ok(())

@@ -90,9 +90,9 @@ impl OpenSession {
     ) -> Result<Plan> {
         self.finish_undo()?;
         processes::reconcile(self).await?;
-        self.set_aside(observer, cancel).await?;
+        self.abandon_unfinished(observer, cancel).await?;
         let store = self.agent.parts.store.clone();
-        self.last = blocking(|| store.read(|tx| turn::last(tx, self.id)))?;
+        self.last_turn.row = blocking(|| store.read(|tx| turn::last(tx, self.id)))?;
         self.preview_undo(which, conflicts)
     }
 
@@ -103,7 +103,7 @@ impl OpenSession {
 
     fn plan(&self, which: Which, conflicts: Conflicts) -> Result<Plan> {
         let store = &self.agent.parts.store;
-        let limits = &self.agent.parts.settings.snapshots;
+        let limits = &self.agent.settings().snapshots;
         let mut planner = Planner::new(&self.workplace, limits, conflicts);
         if which == Which::Undo {
             let Some(row) = store.read(|tx| last_undo(tx, self.id))? else {
@@ -169,13 +169,13 @@ impl OpenSession {
     /// Finishes an undo that was interrupted, if there is one. A turn does so by itself before
     /// anything else.
     pub fn finish_undo(&mut self) -> Result<Option<Undone>> {
-        if !self.interrupted_undo {
+        if !self.snapshots.interrupted_undo {
             return Ok(None);
         }
         let store = self.agent.parts.store.clone();
         let row = blocking(|| store.read(|tx| open_undo(tx, self.id)))?;
         let undone = row.map(|row| self.carry_out(&row)).transpose()?;
-        self.interrupted_undo = false;
+        self.snapshots.interrupted_undo = false;
         Ok(undone)
     }
 
@@ -188,8 +188,8 @@ impl OpenSession {
         let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
         let turns = blocking(|| store.read(|tx| numbers(tx, &row.turns)))?;
         let undone = undone(row, turns, &restored);
-        let mut body = Body::Notice { text: self.notice(row.kind, &undone) };
-        redaction::body(&self.agent.parts.settings.redactor, &mut body);
+        let mut body = Body::notice(self.notice(row.kind, &undone));
+        redaction::body(self.agent.redactor(), &mut body);
         let (agent, session, lease) = (self.agent.clone(), self.id, &self.lease);
         agent.write(|tx| {
             lease.guard(tx)?;
@@ -203,8 +203,8 @@ impl OpenSession {
             }
             Ok(())
         })?;
-        if self.last.is_some() {
-            self.take_in(&body);
+        if self.last_turn.row.is_some() {
+            self.apply_entry(&body);
         }
         Ok(undone)
     }

@@ -1,86 +1,75 @@
-//! What happened and is not written down yet, and how it is.
+//! What happened in a turn and is not in the store yet. The conversation has it already.
 
+use mainstay_journal::CallId;
 use mainstay_journal::call::{Intended, Start};
-use mainstay_journal::entry::{self, Body};
+use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::Attempt;
-use mainstay_journal::{CallId, SessionId, TurnId, call, process};
-use mainstay_llm::Answer;
-use mainstay_message::Call;
-use mainstay_store::{Lease, WriteTx};
 use mainstay_tools::Fact;
 
-use crate::agent::Agent;
-use crate::budget::Amount;
-use crate::turn::ask_model::ModelReservation;
-use crate::{Event, Observer, Result};
+use super::reserve::ModelReservation;
+use crate::Event;
+use crate::calls::call::ToolCall;
 
-/// What happened and is not written down yet. The view has it already.
+/// What happened in a turn and is not in the store yet, in the order in which it happened.
 #[derive(Default)]
 pub(crate) struct UnwrittenEntries {
-    /// In the order in which it happened.
-    items: Vec<Item>,
-    /// The names of the calls in the last message.
-    pub(crate) call_ids: Vec<CallId>,
-    /// What is to be told after the results.
-    pub(crate) later: Vec<Event>,
+    pub(super) items: Vec<Unwritten>,
+    /// What faces are told when all of it is durable, after the results.
+    pub(crate) events_after_commit: Vec<Event>,
 }
 
-enum Item {
-    Said(Said),
-    Result(Written),
+pub(super) enum Unwritten {
+    Message(UnwrittenMessage),
+    Result(UnwrittenResult),
 }
 
-/// A model's message.
-struct Said {
-    asking: ModelReservation,
-    attempts: Vec<Attempt>,
-    body: Body,
+/// A model's message as it will be written.
+pub(super) struct UnwrittenMessage {
+    pub(super) reservation: ModelReservation,
+    pub(super) attempts: Vec<Attempt>,
+    pub(super) body: Body,
     /// The calls it asks for.
-    calls: Vec<Intended>,
+    pub(super) calls: Vec<Intended>,
 }
 
 /// A result as it will be written.
-pub(crate) struct Written {
+pub(crate) struct UnwrittenResult {
     pub(crate) id: CallId,
     pub(crate) body: Body,
+    /// All of the output, where the result shows a part.
     pub(crate) whole: Option<Vec<u8>>,
     pub(crate) facts: Vec<Fact>,
-    /// What is told when it is durable.
+    /// What faces are told when it is durable.
     pub(crate) events: Vec<Event>,
 }
 
 impl UnwrittenEntries {
-    /// Takes in what a model said.
-    pub(crate) fn say(
+    /// Takes in what a model said, and the calls it asks for.
+    pub(crate) fn add_message(
         &mut self,
-        asking: ModelReservation,
+        reservation: ModelReservation,
         attempts: Vec<Attempt>,
-        answer: &Answer,
-        calls: &[Call],
-    ) -> Body {
-        let body =
-            Body::Assistant { parts: answer.parts.clone(), model: answer.candidate.to_string() };
-        let intended = |call: &Call| {
-            let (id, tool) = (CallId::new(), call.name.clone());
-            Intended { id, tool, start: None }
-        };
-        let calls: Vec<_> = calls.iter().map(intended).collect();
-        self.call_ids = calls.iter().map(|call| call.id).collect();
-        self.items.push(Item::Said(Said { asking, attempts, body: body.clone(), calls }));
-        body
+        body: Body,
+        calls: &[ToolCall],
+    ) {
+        let intended =
+            |call: &ToolCall| Intended { id: call.id, tool: call.asked.name.clone(), start: None };
+        let calls = calls.iter().map(intended).collect();
+        let message = UnwrittenMessage { reservation, attempts, body, calls };
+        self.items.push(Unwritten::Message(message));
     }
 
     /// Takes in what came of a call.
-    pub(crate) fn land(&mut self, written: Written) {
-        self.items.push(Item::Result(written));
+    pub(crate) fn add_result(&mut self, result: UnwrittenResult) {
+        self.items.push(Unwritten::Result(result));
     }
 
-    /// Takes in that a call is about to have its effect. One whose message was written down before is
-    /// given back.
+    /// Takes in that a call is about to have its effect. Gives it back if the call's message is in the
+    /// store already: then the start is written by itself.
     pub(crate) fn start(&mut self, id: CallId, start: Start) -> Option<(CallId, Start)> {
         let calls = self.items.iter_mut().filter_map(|item| match item {
-            Item::Said(said) => Some(&mut said.calls),
-            Item::Result(_) => None,
+            Unwritten::Message(message) => Some(&mut message.calls),
+            Unwritten::Result(_) => None,
         });
         match calls.flatten().find(|call| call.id == id) {
             None => Some((id, start)),
@@ -91,112 +80,18 @@ impl UnwrittenEntries {
         }
     }
 
-    /// How many things there are to be written down.
+    /// How many entries there are to write.
     pub(crate) fn count(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether a model's message is to be written down.
+    /// Whether a model's message is to be written.
     pub(crate) fn has_message(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, Item::Said(_)))
+        self.items.iter().any(|item| matches!(item, Unwritten::Message(_)))
     }
 
-    /// Whether results are to be written down.
+    /// Whether results are to be written.
     pub(crate) fn has_results(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, Item::Result(_)))
-    }
-
-    /// Writes it all down, with `more`, which is given the correction of the budgets that is due.
-    /// What can be told is told when it is durable.
-    pub(crate) fn write<T: Send>(
-        &mut self,
-        agent: &Agent,
-        lease: &Lease,
-        place: (SessionId, TurnId),
-        observer: Observer<'_>,
-        mut more: impl FnMut(&mut WriteTx<'_>, Option<Amount>) -> Result<T> + Send,
-    ) -> Result<T> {
-        let known = &*self;
-        let value = agent.write(|tx| {
-            lease.guard(tx)?;
-            let mut correction = None;
-            let mut seq = if known.items.is_empty() { 0 } else { entry::count(tx, place.0)? };
-            for item in &known.items {
-                seq += 1;
-                match item {
-                    Item::Said(said) => correction = Some(said.write(tx, agent, place, seq)?),
-                    Item::Result(written) => written.write(tx, place, seq)?,
-                }
-            }
-            more(tx, correction)
-        })?;
-        for item in self.items.drain(..) {
-            if let Item::Result(written) = item {
-                written.events.into_iter().for_each(&mut *observer);
-            }
-        }
-        for event in self.later.drain(..) {
-            observer(event);
-        }
-        Ok(value)
-    }
-}
-
-impl Said {
-    /// Writes the message and its calls down; answers the correction of the budgets that is due.
-    fn write(
-        &self,
-        tx: &mut WriteTx<'_>,
-        agent: &Agent,
-        place: (SessionId, TurnId),
-        seq: i64,
-    ) -> Result<Amount> {
-        entry::insert(tx, place.0, place.1, seq, &self.body)?;
-        for (position, call) in self.calls.iter().enumerate() {
-            call::intend(tx, place, (seq, position), call)?;
-        }
-        self.asking.finish(tx, agent, place, &self.attempts)
-    }
-}
-
-impl Written {
-    fn write(
-        &self,
-        tx: &mut WriteTx<'_>,
-        (session, turn): (SessionId, TurnId),
-        seq: i64,
-    ) -> Result<()> {
-        match (&self.whole, &self.body) {
-            (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
-                let body = Body::Result {
-                    result: result.clone(),
-                    facts: facts.clone(),
-                    fingerprint: fingerprint.clone(),
-                    whole: Some(tx.put_blob(bytes)?.to_string()),
-                };
-                entry::insert(tx, session, turn, seq, &body)?;
-            }
-            (_, body) => entry::insert(tx, session, turn, seq, body)?,
-        }
-        call::finish(tx, session, self.id, seq)?;
-        for fact in &self.facts {
-            match fact {
-                Fact::Background { process, keeper, command } => {
-                    process::started(tx, session, process, keeper, command)?;
-                }
-                Fact::Acknowledged { process } => {
-                    process::acknowledge(tx, session, process)?;
-                }
-                Fact::File { .. }
-                | Fact::Exit { .. }
-                | Fact::Loaded { .. }
-                | Fact::Skill { .. }
-                | Fact::Proposed { .. }
-                | Fact::Outside { .. }
-                | Fact::Steps { .. }
-                | Fact::InDoubt => {}
-            }
-        }
-        Ok(())
+        self.items.iter().any(|item| matches!(item, Unwritten::Result(_)))
     }
 }

@@ -3,6 +3,7 @@
 use mainstay_agent::TurnEnding;
 use mainstay_agent::approvals::questions::{self, Asked, Outcome, Standing};
 use mainstay_agent::approvals::requests::Which;
+use mainstay_journal::turn::Parked;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
 
@@ -28,7 +29,7 @@ fn a_question_waits_and_its_answer_is_the_result_of_the_call_once() {
     on_both(asking, async |place| {
         let mut work = place.begin();
         let (id, parked) = (work.id(), turn(&mut work, "paint").await);
-        let TurnEnding::Parked { reason, .. } = &parked.ended.ending else {
+        let TurnEnding::Parked(Parked { text: reason, .. }) = &parked.ended.ending else {
             panic!("{parked:?}", parked = parked.ended)
         };
         assert!(reason.contains("Which colour?"), "{reason}");

@@ -26,7 +26,8 @@ fn a_request_names_the_exact_action_and_its_approval_runs_the_call_once() {
         assert_eq!((request.tool.as_str(), request.class), ("write_file", Class::Write));
         assert_eq!(request.arguments, json!({ "path": "a", "content": "x" }));
         assert!(request.action.ends_with("work/a"), "{request:?}");
-        let TurnEnding::Parked { reason, .. } = &parked.ended.ending else { unreachable!() };
+        let TurnEnding::Parked(why) = &parked.ended.ending else { unreachable!() };
+        let reason = &why.text;
         assert!(reason.contains(request.id.as_str()), "{reason}");
 
         assert_eq!(place.file("a"), None, "it was done before anybody said yes");
@@ -239,7 +240,11 @@ fn of_many_deciders_one_wins_and_the_others_are_told_who() {
         for came in &outcomes {
             if let Outcome::TooLate(late) = came {
                 assert_eq!(late.standing, winner.standing);
-                assert!(late.told().ends_with("by another process"), "{}", late.told());
+                assert!(
+                    late.standing_text().ends_with("by another process"),
+                    "{}",
+                    late.standing_text()
+                );
             }
         }
     });

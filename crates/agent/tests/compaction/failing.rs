@@ -114,7 +114,9 @@ fn slow_a_turn_that_needs_the_room_ends_in_words_that_say_what_fills_it() {
         assert!(began.elapsed() < Duration::from_secs(30), "{name}: {:?}", began.elapsed());
         let (reason, parked) = match &ended.ending {
             TurnEnding::Over(Outcome::Failed, Some(reason)) => (reason, false),
-            TurnEnding::Parked { reason, resume_at: Some(_) } => (reason, true),
+            TurnEnding::Parked(parked) if parked.reason.resume_at().is_some() => {
+                (&parked.text, true)
+            }
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!(parked, name == "429 for long", "{name}: {reason}");

@@ -371,6 +371,7 @@ fn what_comes_from_outside_cannot_speak_to_the_terminal() {
     events.push(Event::Steered { text: evil.into() });
     events.push(Event::Reasoning { delta: evil.into() });
     events.push(Event::Parked {
+        why: mainstay_journal::turn::ParkReason::Approval,
         reason: evil.into(),
         resume_at: None,
         requests: Vec::new(),

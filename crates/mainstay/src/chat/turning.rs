@@ -183,7 +183,7 @@ impl Talk<'_> {
         if turn.state == State::Ended {
             return Ok(());
         }
-        match turn.resume_at {
+        match turn.resume_at() {
             Some(at) if at > mainstay_store::wall_millis() => {
                 self.screen.parked(&turn.reason.unwrap_or_default(), Some(at));
             }

@@ -51,7 +51,8 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         Outcome::Done(asked) => asked,
         Outcome::TooLate(asked) => {
             let question = &asked.question;
-            let message = format!("question {} cannot be answered: {}", question.id, asked.told());
+            let message =
+                format!("question {} cannot be answered: {}", question.id, asked.standing_text());
             return Err(Error::failed(message)
                 .hint(format!("Go on with the turn: `mainstay resume {session}`")));
         }

@@ -152,7 +152,11 @@ fn too_late(approval: &Approval, session: SessionId) -> Error {
     };
     let error = Error {
         kind: Kind::Failed,
-        message: format!("request {} cannot be decided: {}{when}", request.id, approval.told()),
+        message: format!(
+            "request {} cannot be decided: {}{when}",
+            request.id,
+            approval.standing_text()
+        ),
         hints: Vec::new(),
     };
     match &approval.standing {

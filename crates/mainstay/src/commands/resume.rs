@@ -107,7 +107,7 @@ fn find(args: &ResumeArgs, store: &Store, owner: OwnerId) -> Result<Option<Sessi
         }
         let unfinished = turn::unfinished(tx, owner)?;
         // What was interrupted comes before what waits, and what waits before what must wait.
-        let rank = |turn: &turn::Turn| match (turn.state, turn.resume_at) {
+        let rank = |turn: &turn::Turn| match (turn.state, turn.resume_at()) {
             (State::Open, _) => 0,
             (_, Some(at)) if at > now => 2,
             _ => 1,

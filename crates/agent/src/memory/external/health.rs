@@ -1,8 +1,9 @@
 //! Whether a provider answers.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::sync::lock;
 use tokio::time::Instant;
 
 /// Whether a provider answers, as far as is known.
@@ -54,7 +55,7 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

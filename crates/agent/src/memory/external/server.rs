@@ -1,6 +1,6 @@
 //! A provider that is an MCP server.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use mainstay_tools::Keeper;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::{Memory, NewMemory, Query, Reply, Trouble};
 use super::answer;
 use super::choice::{Choice, Use, Wishes};
+use crate::sync::lock;
 
 /// How long letting a server go may take; it is ended in any case.
 const PARTING: Duration = Duration::from_millis(500);
@@ -97,7 +98,7 @@ impl Asker {
     }
 
     fn chosen(&self) -> MutexGuard<'_, Option<Choice>> {
-        self.choice.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.choice)
     }
 }
 

@@ -81,7 +81,8 @@ pub(super) fn data(session: &Session, turn: Option<&Turn>) -> Value {
             "state": turn.state,
             "outcome": turn.outcome,
             "reason": turn.reason,
-            "resume_at": turn.resume_at,
+            "parked": turn.parked,
+            "resume_at": turn.resume_at(),
         })),
     })
 }

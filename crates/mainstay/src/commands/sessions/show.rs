@@ -93,7 +93,7 @@ fn write_entry(text: &mut String, entry: &Entry) {
             head(&format!("{}{}", result.name, if result.failed { " (failed)" } else { "" }));
             contents(text, &result.content);
         }
-        Body::Notice { text: words } => head(&format!("note: {words}")),
+        Body::Notice { text, .. } => head(&format!("note: {text}")),
         Body::End { outcome, reason } => {
             let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             head(&format!("end of the turn: {}{reason}", outcome.as_str()));

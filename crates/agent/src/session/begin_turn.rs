@@ -1,0 +1,72 @@
+//! Writing down a turn with its input, and the session where this is its first.
+
+use mainstay_journal::entry::{self, Body};
+use mainstay_journal::turn::{self, Turn};
+use mainstay_journal::{TurnId, session};
+use mainstay_message::Content;
+
+use super::open::OpenSession;
+use super::submit::Input;
+use crate::{Error, Result, budget};
+
+impl OpenSession {
+    /// Writes down the turn: its input, what was chosen for it, its budget, and the session where this
+    /// is its first turn.
+    pub(crate) fn begin_turn(&mut self, key: &str, input: &Input) -> Result<Turn> {
+        let (agent, id, turn) = (self.agent.clone(), self.id, TurnId::new());
+        let settings = agent.settings();
+        let workspace = self.workplace.workspace.display().to_string();
+        let title = title(&input.content);
+        let mut bodies = vec![Body::User { content: input.content.clone() }];
+        bodies.append(&mut self.pending_notices);
+        let (lineage, prompt) = (&self.lineage, &self.conversation.prompt);
+        let mut row = self.write(|tx| {
+            if lineage.is_new {
+                let new = session::New {
+                    owner: agent.owner(),
+                    workspace: &workspace,
+                    prompt,
+                    title: &title,
+                    begun_by: lineage.parent.as_ref().map(|parent| parent.session),
+                };
+                session::create(tx, id, &new)?;
+            }
+            let row = turn::begin(tx, turn, id, key)?;
+            turn::choose(tx, turn, &settings.choices)?;
+            let session = budget::of_session(id);
+            match &lineage.parent {
+                Some(above) => {
+                    budget::open(tx, &session, Some(&above.budget), &above.limits)?;
+                }
+                // A child's share stays what it was.
+                None if lineage.is_child => {}
+                None => {
+                    budget::open(tx, &session, None, &settings.budgets.session)?;
+                }
+            }
+            let limits = &settings.budgets.turn;
+            let depth = budget::open(tx, &budget::of_turn(turn), Some(&session), limits)?;
+            if depth > settings.budgets.depth {
+                return Err(Error::TooDeep(depth));
+            }
+            for body in &bodies {
+                entry::append(tx, id, turn, body)?;
+            }
+            Ok(row)
+        })?;
+        row.choices = Some(settings.choices.clone());
+        self.lineage.is_new = false;
+        self.lineage.is_child |= self.lineage.parent.take().is_some();
+        self.last_turn.entries.clear();
+        bodies.iter().for_each(|body| self.apply_entry(body));
+        self.last_turn.row = Some(row.clone());
+        Ok(row)
+    }
+}
+
+/// The first line of an input.
+fn title(content: &[Content]) -> String {
+    let text = content.iter().find_map(Content::text).unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|character| *character != '\0').take(80).collect()
+}
