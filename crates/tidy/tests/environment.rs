@@ -1,4 +1,4 @@
-//! Every environment variable of ours is in one registry, and the README explains it.
+//! Every environment variable of ours is in one registry, and the page on configuration explains it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const FAULTS: &str = "FAULTSHIM";
 
 const PRODUCT_REGISTRY: &str = "crates/mainstay/src/env.rs";
 const FAULTS_REGISTRY: &str = "crates/faultshim/src/";
-const README: &str = "README.md";
+const PAGE: &str = "docs/configuration.md";
 
 fn violations(files: &[File]) -> Vec<String> {
     let texts = || files.iter().filter_map(|file| Some((file.path.as_str(), file.text()?)));
@@ -32,13 +32,13 @@ fn violations(files: &[File]) -> Vec<String> {
             violations.push(format!("{path}: {name} is not read under {FAULTS_REGISTRY}"));
         }
     }
-    match texts().find(|(path, _)| *path == README) {
-        Some((_, readme)) => {
-            for name in product.difference(&names(readme, PRODUCT)) {
-                violations.push(format!("{README} does not mention {name}"));
+    match texts().find(|(path, _)| *path == PAGE) {
+        Some((_, page)) => {
+            for name in product.difference(&names(page, PRODUCT)) {
+                violations.push(format!("{PAGE} does not mention {name}"));
             }
         }
-        None => violations.push(format!("there is no {README} to explain the variables")),
+        None => violations.push(format!("there is no {PAGE} to explain the variables")),
     }
     violations
 }
@@ -72,9 +72,9 @@ fn an_unregistered_or_unexplained_variable_is_found() {
     let kill = format!("{FAULTS}_KILL_AT");
     let registry = File::new(PRODUCT_REGISTRY, &format!("(\"{home}\", \"where all state is\")"));
     let shim = File::new("crates/faultshim/src/plan.rs", &format!("c\"{kill}\""));
-    let readme = File::new(README, &format!("Set `{home}` to move it; all are {PRODUCT}_*."));
+    let page = File::new(PAGE, &format!("Set `{home}` to move it; all are {PRODUCT}_*."));
     let used = File::new("scripts/test", &format!("{home}=x {kill}=3 run"));
-    let whole = [registry, shim, readme, used];
+    let whole = [registry, shim, page, used];
     mainstay_tidy::assert_none(&violations(&whole));
 
     let with = |path: &str, text: &str| {
@@ -87,9 +87,9 @@ fn an_unregistered_or_unexplained_variable_is_found() {
         [format!("a.rs: {ghost} is not registered in {PRODUCT_REGISTRY}")]
     );
     assert_eq!(with("a.md", &format!("{FAULTS}_GHOST")).len(), 1);
-    assert_eq!(with(README, "nothing"), [format!("README.md does not mention {home}")]);
+    assert_eq!(with(PAGE, "nothing"), [format!("docs/configuration.md does not mention {home}")]);
     // A comment in the registry's file does not register.
     assert_eq!(with("a.rs", &home).len(), 0);
     assert!(!with(PRODUCT_REGISTRY, &format!("// {home}")).is_empty());
-    assert!(violations(&[]).iter().any(|said| said.contains("there is no README.md")));
+    assert!(violations(&[]).iter().any(|said| said.contains("there is no docs/configuration.md")));
 }
