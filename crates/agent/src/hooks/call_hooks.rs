@@ -127,8 +127,8 @@ pub(crate) async fn run_hooks_after(
 }
 
 /// What the harness says to the model beside a result.
-fn remark(text: String) -> Piece {
-    Piece::Said(format!("[Mainstay: {text}]"))
+fn remark(text: impl AsRef<str>) -> Piece {
+    Piece::Said(format!("[Mainstay: {}]", text.as_ref()))
 }
 
 impl ToolCall {
