@@ -1,18 +1,17 @@
-//! The hooks of a call: before it runs, and after.
+//! The hooks before a call: they may refuse it, change it, or decide whether a person is asked.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mainstay_message::Redactor;
-use mainstay_tools::{Outcome, Piece, Workplace};
+use mainstay_tools::{Piece, Workplace};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::payload::Called;
 use super::session_hooks::show_notices;
-use super::{HookReply, Hooks, Moment, Payload, Permission, fire, names};
-use crate::calls::call::{RunnableCall, ToolCall};
+use super::{HookReply, Moment, Payload, Permission, fire, names};
+use crate::calls::call::ToolCall;
 use crate::calls::decide::{CallDecision, decide_call};
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -94,40 +93,8 @@ impl TurnRunner<'_> {
     }
 }
 
-/// Tells the hooks after a call of its outcome, and adds to the outcome what they say.
-pub(crate) async fn run_hooks_after(
-    hooks: &Arc<Hooks>,
-    call: &RunnableCall,
-    outcome: &mut Outcome,
-    session: &str,
-    workplace: &Workplace,
-    cancel: &CancellationToken,
-) -> HookReply {
-    let moment = if outcome.failed { Moment::PostToolUseFailure } else { Moment::PostToolUse };
-    if !hooks.any(moment) {
-        return HookReply::default();
-    }
-    let called = Called {
-        id: call.id.as_str(),
-        tool: &call.name,
-        arguments: &call.arguments,
-        workspace: &workplace.workspace,
-    };
-    let payload = Payload::after(&called, outcome);
-    let mut reply = tokio::select! {
-        biased;
-        // The outcome is there, and is recorded without their words.
-        () = cancel.cancelled() => return HookReply::default(),
-        reply = fire(hooks, &payload, session, workplace) => reply,
-    };
-    let block = reply.block.take().map(|reason| format!("a hook objects: {reason}"));
-    let context = reply.context.drain(..).map(|text| format!("a hook adds: {text}"));
-    outcome.pieces.extend(block.into_iter().chain(context).map(remark));
-    reply
-}
-
 /// What the harness says to the model beside a result.
-fn remark(text: impl AsRef<str>) -> Piece {
+pub(super) fn remark(text: impl AsRef<str>) -> Piece {
     Piece::Said(format!("[Mainstay: {}]", text.as_ref()))
 }
 
