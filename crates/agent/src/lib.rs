@@ -26,6 +26,8 @@ mod settings;
 pub mod skills;
 pub mod snapshots;
 mod taint;
+#[cfg(test)]
+mod test_store;
 mod trial;
 mod turn;
 
