@@ -17,7 +17,7 @@ use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::{SessionId, turn};
 use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_message::Content;
-use mainstay_store::{Clock, Options, OwnerId, Store, SystemClock};
+use mainstay_store::{Clock, Options, OwnerId, Store, SystemClock, params};
 use mainstay_testkit::model::{Asked, ModelServer, Replies, Reply, Script, Shape};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
@@ -229,6 +229,16 @@ fn open_store(url: &str, clock: &Arc<Ahead>) -> Store {
     Store::open(&url.parse().unwrap(), options).unwrap()
 }
 
+/// The first column of all rows, for what no function of the record tells.
+pub(crate) fn column(store: &Store, sql: &str) -> Vec<String> {
+    store.read(|tx| tx.query(sql, params![], |row| row.get(0))).unwrap()
+}
+
+/// The states of all calls in a store, in the order they were asked for.
+pub(crate) fn call_states(store: &Store) -> Vec<String> {
+    column(store, "SELECT state FROM calls ORDER BY seq, position")
+}
+
 /// A clock that runs ahead.
 #[derive(Default)]
 pub(crate) struct Ahead(AtomicI64);
@@ -358,6 +368,16 @@ pub(crate) async fn resume(work: &mut OpenSession) -> TestTurn {
     let cancel = CancellationToken::new();
     let report = work.resume(&mut |event| events.push(event), &cancel).await.unwrap().unwrap();
     TestTurn { report, events }
+}
+
+/// Waits until something is true, with a deadline.
+pub(crate) async fn until(is_true: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_true() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap();
 }
 
 /// Works on an input until something happens, and then no more: as far as the record goes, the process

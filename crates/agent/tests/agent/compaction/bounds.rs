@@ -71,8 +71,7 @@ async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
     });
     fill(&test, 60, 100);
     let mut work = test.begin();
-    let store = &test.store;
-    store.write(|tx| tx.execute("DROP TABLE compactions", params![])).unwrap();
+    test.store.write(|tx| tx.execute("DROP TABLE compactions", params![])).unwrap();
     let ended = turn(&mut work, "read it all").await;
     let reason = ended.failed_because().unwrap();
     assert!(reason.contains("compactions") && reason.contains("filled with"), "{reason}");

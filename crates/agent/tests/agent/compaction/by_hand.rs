@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::scene::{
     self, LEDGER, body, compactions, fill, is_summary, reader, reading, rounds, summary,
 };
-use crate::fixture::{input, turn};
+use crate::fixture::{column, input, turn};
 
 #[tokio::test]
 async fn a_compaction_can_be_asked_for_with_a_focus_and_taken_back() {
@@ -126,17 +126,8 @@ async fn one_that_is_stopped_changes_nothing_and_leaves_nothing_open() {
     let stopped = work.compact(None, &mut observer, &cancel).await.unwrap();
     assert_eq!(stopped, Compacted::Stopped);
     assert_eq!(test.entries(work.id()).len(), before);
-    let store = &test.store;
-    let open: i64 = store
-        .read(|tx| {
-            tx.query_one(
-                "SELECT COUNT(*) FROM model_calls WHERE state = 'open'",
-                mainstay_store::params![],
-                |row| row.get(0),
-            )
-        })
-        .unwrap();
-    assert_eq!(open, 0);
+    let open = column(&test.store, "SELECT id FROM model_calls WHERE state = 'open'");
+    assert!(open.is_empty(), "{open:?}");
 }
 
 #[tokio::test]
@@ -171,8 +162,7 @@ async fn a_fork_of_a_compacted_session_is_compacted_and_goes_its_own_way() {
     turn(&mut work, "read it all").await;
     let cancel = CancellationToken::new();
     work.compact(None, &mut |_| {}, &cancel).await.unwrap();
-    let store = &test.store;
-    let fork = mainstay_agent::session::manage::fork(&store, work.id(), None).unwrap();
+    let fork = mainstay_agent::session::manage::fork(&test.store, work.id(), None).unwrap();
     let mut other = test.open(fork);
     turn(&mut other, "go on").await;
     assert!(body(rounds(&test).last().unwrap()).contains("SUMMARY 1"));

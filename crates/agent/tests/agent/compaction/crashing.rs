@@ -1,10 +1,8 @@
 //! A process that dies while a summary is being made.
 
-use mainstay_store::params;
-
 use super::scene::{body, rounds};
 use super::together::{SOON, session, start};
-use crate::fixture::{Engine, runtime, turn};
+use crate::fixture::{Engine, column, runtime, turn};
 
 #[test]
 fn a_summary_whose_process_died_is_settled_and_has_changed_nothing() {
@@ -23,14 +21,7 @@ fn a_summary_whose_process_died_is_settled_and_has_changed_nothing() {
     });
     let sent = body(rounds(&test).last().unwrap());
     assert!(sent.contains("Now comes file 0,") && !sent.contains("a record of this session"));
-    let store = &test.store;
-    let states: Vec<String> = store
-        .read(|tx| {
-            tx.query("SELECT state FROM model_calls WHERE purpose = 'summary'", params![], |row| {
-                row.get(0)
-            })
-        })
-        .unwrap();
+    let states = column(&test.store, "SELECT state FROM model_calls WHERE purpose = 'summary'");
     assert_eq!(states, ["unknown"]);
     test.model.assert_no_violations();
 }
