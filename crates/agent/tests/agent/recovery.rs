@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mainstay_agent::TurnEnding;
 use mainstay_agent::approvals::requests::Which;
 use mainstay_agent::policy::Decision;
+use mainstay_agent::{Event, Opened, TurnEnding};
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::turn::{Outcome as How, State};
 use mainstay_journal::{SessionId, call};
@@ -163,6 +163,47 @@ async fn calls_that_were_only_intended_run_once_after_the_one_that_was_started()
 }
 
 #[tokio::test]
+async fn what_a_process_left_is_taken_up_on_both_engines() {
+    for engine in Engine::BOTH {
+        println!("on {engine:?}");
+        let mut test = TestAgent::on(engine, |asked: &Asked| match asked.results().len() {
+            0 => Reply::call_of("keep", json!({})).call("send", json!({})).call("ask", json!({})),
+            _ => Reply::text("done"),
+        });
+        let kept = TestTool::new("keep").replay(Replay::Kept).settled(done("kept"));
+        let reach = Action::Network(vec!["example.org".to_owned()]);
+        let tools = [
+            test.tool(kept.hanging()),
+            test.tool(TestTool::new("send").replay(Replay::Unknown)),
+            test.tool(TestTool::new("ask").replay(Replay::Unknown).action(reach)),
+        ];
+        let id = die_when(tools[0].begun(), test.begin(), &input("act")).await;
+        assert_eq!(call_states(&test.store), ["started", "intended", "intended"]);
+        assert!(resume(&mut test.open(id)).await.is_parked());
+        assert_eq!(call_states(&test.store), ["done", "done", "intended"]);
+        test.approve(&test.waiting());
+        assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
+        assert_eq!(test.results(id), ["kept", "done", "done"]);
+        assert_eq!(tools.map(|tool| tool.runs()), [1, 1, 1]);
+        test.model.assert_no_violations();
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_somebody_works_on_is_held_and_its_turn_runs_once() {
+    let mut test = TestAgent::on(Engine::Sqlite, acting);
+    let tool = test.tool(TestTool::new("act").replay(Replay::Unknown));
+    let mut work = test.begin();
+    turn(&mut work, "act").await;
+    let Opened::Held(holder) = test.agent().open(work.id()).unwrap() else { panic!("not held") };
+    assert_eq!(holder.process.pid, std::process::id());
+    let id = work.id();
+    drop(work);
+    assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
+    assert_eq!(tool.runs(), 1);
+}
+
+#[tokio::test]
 async fn calls_side_by_side_are_each_settled_by_their_own_class() {
     let script = |asked: &Asked| match asked.results().len() {
         0 => Reply::call_of("look", json!({})).call("send", json!({})).call("keep", json!({})),
@@ -214,10 +255,19 @@ async fn a_question_that_nobody_heard_the_answer_to_is_asked_again() {
     let test = TestAgent::on(Engine::Sqlite, script);
     let id =
         die_when(until(|| test.model.requests() == 1), test.begin(), &input("say something")).await;
-    assert_eq!(test.kinds(id), ["user"]);
-    assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
+    assert_eq!((test.kinds(id), unknown_questions(&test)), (vec!["user"], 0));
+    let mut when_told = None;
+    let mut observer = |event| {
+        if matches!(event, Event::Turn { resumed: true, .. }) {
+            when_told = Some(unknown_questions(&test));
+        }
+    };
+    let cancel = CancellationToken::new();
+    let over = test.open(id).resume(&mut observer, &cancel).await.unwrap().unwrap();
+    assert_eq!(over.answer, "done");
+    assert_eq!(when_told, Some(1), "it is closed before another one is asked");
     assert_eq!(test.kinds(id), ["user", "assistant", "end"]);
-    assert_eq!(unknown_questions(&test), 1);
+    assert_eq!((unknown_questions(&test), test.model.requests()), (1, 2));
     gate.open();
 }
 
