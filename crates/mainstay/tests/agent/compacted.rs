@@ -4,9 +4,9 @@
 use mainstay_agent::{approvals::requests, ledger};
 use mainstay_journal::compaction::{self, Committed, Compaction};
 use mainstay_journal::entry::Body;
-use mainstay_journal::{JOURNAL, Result, SessionId, TurnId, entry, session, turn};
+use mainstay_journal::{Result, SessionId, TurnId, entry, session, turn};
 use mainstay_message::{AssistantPart, Content};
-use mainstay_store::{Location, Options, Schema, Store};
+use mainstay_store::{Location, Options, Store};
 use mainstay_testkit::model::{Asked, Reply};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn data(told: &Told) -> Value {
 
 fn open(world: &World) -> Store {
     let place = Location::file(world.home().join("store.db"));
-    Store::open(&place, Options::new(Schema::new(&[JOURNAL]))).unwrap()
+    Store::open(&place, Options::new(mainstay_agent::schema())).unwrap()
 }
 
 /// Writes into the record of a session.

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::{JOURNAL, SEARCH, SessionId, TurnId, session, turn};
+use mainstay_journal::{SessionId, TurnId, session, turn};
 use mainstay_message::Content;
-use mainstay_store::{Location, Options, Schema, Store, params};
+use mainstay_store::{Location, Options, Store, params};
 use mainstay_testkit::model::{Asked, Reply};
 use mainstay_testkit::shim::Mode;
 use mainstay_testkit::sweep::{Outcome, Sweep};
@@ -140,7 +140,7 @@ fn words_of_a_tainted_session_taint_the_session_that_finds_them() {
 /// Puts sessions into a world's store.
 fn furnish(home: &Path, sessions: usize, entries: usize) -> Store {
     let place = Location::file(home.join("store.db"));
-    let options = Options::new(Schema::new(&[JOURNAL, SEARCH, mainstay_agent::AGENT]));
+    let options = Options::new(mainstay_agent::schema());
     let store = Store::open(&place, options).unwrap();
     store
         .write(|tx| -> mainstay_journal::Result<()> {
