@@ -4,13 +4,14 @@
 //! they are megabytes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::lock::lock;
 use crate::{Api, Provider, Secret};
 
 /// What kind of connection an address needs.
@@ -41,7 +42,7 @@ impl Transport {
             connect,
         };
         // A panic elsewhere leaves a map of whole pools.
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = lock(&self.pools);
         if let Some(pool) = pools.get(&route) {
             return Ok(pool.clone());
         }

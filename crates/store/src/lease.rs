@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::{Deadline, millis};
-use crate::held::held;
 use crate::identity::{Liveness, ProcessIdentity};
 use crate::lease_keeper::{Grant, LeaseKeeper};
+use crate::lock::lock;
 use crate::tx::{Dialect, is_topic};
 use crate::{Error, ReadTx, Result, Store, WriteTx, params};
 
@@ -300,7 +300,7 @@ impl ReadTx<'_> {
 impl Observations {
     /// The uptime at which this beat of this holder was first seen.
     fn first_seen(&self, holder: &Holder, uptime: i64) -> i64 {
-        let mut seen = held(&self.0);
+        let mut seen = lock(&self.0);
         let entry =
             seen.entry(holder.resource.clone()).or_insert((holder.epoch, holder.beat, uptime));
         if (entry.0, entry.1) != (holder.epoch, holder.beat) {

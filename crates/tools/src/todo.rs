@@ -3,11 +3,12 @@
 //! The list in force is the one of the last call that went well. It leaves the call as a fact, so
 //! the journal has it: a session that is taken up or forked has the list, without a table for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
+use mainstay_store::lock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,13 +74,13 @@ impl Steps {
     /// Takes note of what a call left.
     pub fn note(&self, fact: &Fact) {
         if let Fact::Steps { steps } = fact {
-            steps.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+            steps.clone_into(&mut lock(&self.0));
         }
     }
 
     /// The steps, in order.
     pub fn all(&self) -> Vec<Step> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 use mainstay_message::{AssistantPart, Usage};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Client;
 use super::exchange::{Broken, Exchange};
 use super::health::Placed;
-use super::{Client, lock};
 use crate::clock::wall_after;
+use crate::lock::lock;
 use crate::transport::headers;
 use crate::wire::{Parameter, Quirks, Retreat, encode, max_output};
 use crate::{

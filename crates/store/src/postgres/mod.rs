@@ -37,8 +37,8 @@ use session::{PostgresSession, Setback, Turn};
 use wire::{Wire, answer};
 
 use crate::clock::{Clock, Deadline};
-use crate::held::held;
 use crate::hub::Hub;
+use crate::lock::lock;
 use crate::panic_text::panic_text;
 use crate::schema::Schema;
 use crate::store::{Limits, Options};
@@ -175,7 +175,7 @@ impl Postgres {
 
     /// Starts to hear of other processes' commits; returns when it does.
     pub(crate) fn hear(&self) -> Result<()> {
-        let mut hears = held(&self.hears);
+        let mut hears = lock(&self.hears);
         if *hears {
             return Ok(());
         }

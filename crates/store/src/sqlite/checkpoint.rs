@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::connection::{Link, Role};
 use super::files::Files;
 use super::turnstile::Turnstile;
-use crate::held::held;
+use crate::lock::lock;
 
 /// Frames (4 MiB) after which the log is copied.
 const PASSIVE_FRAMES: u32 = 1000;
@@ -60,14 +60,14 @@ impl Checkpointer {
 
     /// Takes note of the log's length after a commit.
     pub(super) fn note(&self, frames: u32) {
-        let mut state = held(&self.work.state);
+        let mut state = lock(&self.work.state);
         state.frames = frames;
         if !self.work.is_due(frames) {
             return;
         }
         drop(state);
         self.work.changed.notify_one();
-        let mut thread = held(&self.thread);
+        let mut thread = lock(&self.thread);
         if thread.is_none() {
             let work = Arc::downgrade(&self.work);
             let spawned = std::thread::Builder::new()
@@ -85,16 +85,16 @@ impl Checkpointer {
 impl Checkpointer {
     /// Closes the connection; the next step opens a new one.
     pub(super) fn close(&self) {
-        held(&self.work.state).close = true;
+        lock(&self.work.state).close = true;
         self.work.changed.notify_one();
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        held(&self.work.state).stop = true;
+        lock(&self.work.state).stop = true;
         self.work.changed.notify_one();
-        if let Some(thread) = held(&self.thread).take() {
+        if let Some(thread) = lock(&self.thread).take() {
             // A panic there was reported when it happened.
             let _ = thread.join();
         }
@@ -145,7 +145,7 @@ impl Work {
 
     /// Waits until there is something to do.
     fn next_step(&self) -> Step {
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         loop {
             if state.stop {
                 return Step::Stop;

@@ -9,9 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use mainstay_store::fsatomic;
+use mainstay_store::{fsatomic, lock};
 
 use super::LARGE;
 use super::blocking::Stop;
@@ -162,7 +162,7 @@ pub(super) fn turn(path: &Path) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     let index = usize::try_from(hasher.finish() % 64).unwrap_or_default();
-    TURNS[index].lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&TURNS[index])
 }
 
 /// What differs when a file was changed.

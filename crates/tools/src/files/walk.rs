@@ -7,9 +7,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ignore::{DirEntry, WalkBuilder};
+use mainstay_store::lock;
 
 use super::blocking::Stop;
 use super::bounds::Bounds;
@@ -78,7 +79,7 @@ impl Walk {
                 }
                 let plain = has_plain_rules(&bounds, entry.path());
                 if !plain {
-                    let mut left_out = left_out.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut left_out = lock(&left_out);
                     left_out.push(entry.path().to_owned());
                 }
                 plain
@@ -91,7 +92,7 @@ impl Walk {
     /// Says what was left out, if anything.
     pub(super) fn notes(&self, bounds: &Bounds) -> Vec<String> {
         let mut notes = Vec::new();
-        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = lock(&self.left_out);
         if let Some(first) = left_out.first() {
             notes.push(format!(
                 "{} left out because of a .gitignore or .ignore that is no plain file, among them {}.",

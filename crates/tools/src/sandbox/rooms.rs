@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
+
+use mainstay_store::lock;
 
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp};
@@ -185,8 +187,4 @@ fn begin(outer: Arc<Outer>, inner: Arc<Inner>, work: Work) -> io::Result<()> {
         }
     })?;
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use mainstay_store::lock;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -133,7 +134,7 @@ impl Parts {
 
     fn client(&self, route: Route) -> Result<reqwest::Client, String> {
         // A panic elsewhere leaves a map of whole clients.
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = lock(&self.clients);
         if let Some(client) = clients.get(&route) {
             return Ok(client.clone());
         }
