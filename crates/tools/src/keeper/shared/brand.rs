@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const RANGE: u64 = 400_000;
 
 /// Gives each job another brand.
-pub(super) struct Brands {
+pub(crate) struct Brands {
     keeper: String,
     given: u64,
     /// The hard limit, which stays.
@@ -22,13 +22,13 @@ pub(super) struct Brands {
 }
 
 impl Brands {
-    pub(super) fn new(keeper: &str) -> Self {
+    pub(crate) fn new(keeper: &str) -> Self {
         let limit = getrlimit(Resource::Msgqueue).maximum;
         Self { keeper: keeper.to_owned(), given: 0, limit }
     }
 
     /// Brands what this process starts next; nothing where the limit is too low for that.
-    pub(super) fn next(&mut self) -> Option<u64> {
+    pub(crate) fn next(&mut self) -> Option<u64> {
         self.given += 1;
         let mut hasher = DefaultHasher::new();
         (&self.keeper, self.given).hash(&mut hasher);
@@ -41,14 +41,14 @@ impl Brands {
 }
 
 /// Whether a process carries a brand of any keeper.
-pub(super) fn is_branded(pid: i32) -> bool {
+pub(crate) fn is_branded(pid: i32) -> bool {
     let highest = getrlimit(Resource::Msgqueue).maximum.unwrap_or(4 * RANGE);
     let lowest = highest.saturating_sub(RANGE);
     brand_of(pid).is_some_and(|brand| (lowest..highest).contains(&brand))
 }
 
 /// The brand of a process.
-pub(super) fn brand_of(pid: i32) -> Option<u64> {
+pub(crate) fn brand_of(pid: i32) -> Option<u64> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max msgqueue size"))?;
     line.split_ascii_whitespace().next()?.parse().ok()

@@ -12,12 +12,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use super::brand::brand_of;
-use super::job::{Job, Streams};
 use super::jobs::Waiter;
 use super::live::{Pipes, Started, lay_out};
-use super::protocol::Asks;
 use super::spawn::Beginning;
+use crate::keeper::shared::brand::brand_of;
+use crate::keeper::shared::protocol::Asks;
+use crate::keeper::shared::{Job, Streams};
 use crate::sandbox::{Chambers, Spawning};
 
 /// So long a process is held. Writing down takes a moment; whoever takes longer starts it anew.

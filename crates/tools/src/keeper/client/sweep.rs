@@ -7,10 +7,10 @@ use std::time::Duration;
 use mainstay_store::{Id, Liveness, ProcessIdentity, wall_millis};
 use rustix::process::Signal;
 
-use super::KEEPER_MARK;
-use super::descendants::{Process, Snapshot, mark, numbers, signal};
 use super::launch::connect;
-use super::spool::Record;
+use crate::keeper::shared::marks::KEEPER_MARK;
+use crate::keeper::shared::processes::{Process, Snapshot, mark, numbers, signal};
+use crate::keeper::shared::spool::Record;
 
 /// How long the directory of a dead keeper is kept for whoever resumes its work.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use mainstay_store::{Clock, SystemClock};
 
-use super::job::Program;
+use crate::keeper::shared::Program;
 
 /// The stack of the child while it borrows our memory. It makes a few calls and has no deep ones.
 const STACK: usize = 64 << 10;

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Jobs, Kept, started};
-use crate::keeper::spool::Line;
+use crate::keeper::shared::spool::Line;
 
 /// A longer log is written anew.
 pub(super) const LONG_LOG: u64 = 32 << 20;
@@ -73,7 +73,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::keeper::spool::{Record, Spool};
+    use crate::keeper::shared::spool::Record;
+    use crate::keeper::worker::spool::Spool;
     use crate::keeper::{Ended, How, Job, Limits, Program, Shown, Streams};
 
     #[test]

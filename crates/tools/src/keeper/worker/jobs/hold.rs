@@ -4,17 +4,17 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::{Jobs, Said, Waiter};
-use crate::keeper::brand::Brands;
-use crate::keeper::held::{Begun, Held, Settled};
-use crate::keeper::job::Job;
-use crate::keeper::live::Live;
-use crate::keeper::protocol::Says;
-use crate::keeper::spool::Line;
+use crate::keeper::shared::Job;
+use crate::keeper::shared::brand::Brands;
+use crate::keeper::shared::protocol::Says;
+use crate::keeper::shared::spool::Line;
+use crate::keeper::worker::held::{Begun, Held, Settled};
+use crate::keeper::worker::live::Live;
 
 impl Jobs {
     /// Gets a job ready whose gate will be opened in a moment, and tells the waiter its end. Where it
     /// cannot be, or is not opened in time, the waiter learns that it is not known: nothing was started.
-    pub(in crate::keeper) fn prepare(
+    pub(in crate::keeper::worker) fn prepare(
         &mut self,
         job: Job,
         gate: OwnedFd,
@@ -42,7 +42,7 @@ impl Jobs {
     }
 
     /// Settles a job that is held before something is done that is about it.
-    pub(in crate::keeper) fn settle(
+    pub(in crate::keeper::worker) fn settle(
         &mut self,
         is_meant: impl FnOnce(&Held) -> bool,
         now: Duration,
@@ -76,7 +76,7 @@ impl Jobs {
     }
 
     /// Settles what a connection had got ready.
-    pub(in crate::keeper) fn let_go(&mut self, connection: u64, now: Duration) {
+    pub(in crate::keeper::worker) fn let_go(&mut self, connection: u64, now: Duration) {
         self.settle(|held| held.waiter.0 == connection, now);
     }
 

@@ -14,10 +14,10 @@ use rustix::process::{
     DumpableBehavior, Pid, WaitOptions, set_child_subreaper, set_dumpable_behavior,
 };
 
-use super::descendants::own_pid;
+use super::event_loop;
 use super::kill::kill_all_below;
 use super::syscalls::{Side, fork};
-use super::worker;
+use crate::keeper::shared::processes::own_pid;
 
 /// How often the guard kills what is left; a process may fork while it is looked for. One that hangs
 /// in the kernel is looked for less and less often.
@@ -27,7 +27,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 /// Runs a keeper until it has nothing to do any more.
 ///
 /// The program calls this before it starts any thread, with the arguments that follow those of
-/// [`Launch`](super::Launch). Its standard input is the socket that agents connect to.
+/// [`Launch`](crate::keeper::Launch). Its standard input is the socket that agents connect to.
 pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match start(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,7 +51,7 @@ fn start(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     match fork()? {
         Side::Child => {
             set_child_subreaper(Some(rustix::process::getpid()))?;
-            worker::run(&directory, UnixListener::from(listener), grace)
+            event_loop::run(&directory, UnixListener::from(listener), grace)
         }
         Side::Parent(worker) => {
             // Only the worker answers.

@@ -7,14 +7,13 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::WaitStatus;
 
-use super::ending::{Ended, How, Shown, Why};
 use super::input::{Input, Open};
-use super::job::{BACKSTOP, Job, Streams};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
 use super::spawn::{Ready, Start};
-use super::{JOB_MARK, KEEPER_MARK};
+use crate::keeper::shared::marks::{JOB_MARK, KEEPER_MARK};
+use crate::keeper::shared::{BACKSTOP, Ended, How, Job, Shown, Streams, Why};
 use crate::sandbox::{Chambers, Spawning};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.

@@ -1,7 +1,9 @@
 //! The jobs of a keeper: started once, watched, ended. Time comes in from outside.
 
-mod holding;
+mod end;
+mod hold;
 mod retention;
+mod streams;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,24 +16,15 @@ use mainstay_message::redactor::Origin;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::brand::Brands;
-use super::descendants::{Snapshot, command_line, own_children};
-use super::ending::{Ended, How, Left, Why};
 use super::held::Held;
-use super::job::{Job, Streams};
 use super::kill::{Claims, Killing};
-use super::live::{self, Direction, Live, PARTING_LOOK, PIECE, how, reason};
-use super::output::{self, CAP, Output};
-use super::protocol::{Says, Standing};
-use super::spool::{Line, Place, Spool};
+use super::live::{self, Live, PARTING_LOOK, PIECE, how, reason};
+use super::spool::{Place, Spool};
+use crate::keeper::shared::brand::Brands;
+use crate::keeper::shared::protocol::Says;
+use crate::keeper::shared::spool::Line;
+use crate::keeper::shared::{Ended, How, Job, Status, Streams, Why};
 use crate::sandbox::Chambers;
-
-/// How long the processes that a job leaves behind may take to go by themselves before it is said
-/// that it left them.
-const PARTING: Duration = Duration::from_millis(50);
-
-/// So many connections are lent at once before their jobs are started; more is a mistake.
-const MOST_LENT: usize = 64;
 
 /// Who waits for an answer: a connection and the number of its request.
 pub(super) type Waiter = (u64, u64);
@@ -141,13 +134,6 @@ impl Jobs {
         self.live.insert(live.job.key.clone(), live);
     }
 
-    fn outputs(&self, job: &Job) -> (Output, Output) {
-        let cap = job.limits.output.unwrap_or(CAP);
-        let output = Output::new(self.spool.output_path(&job.key), cap);
-        let without = |output: Output| output.without_secrets(&self.redactor);
-        (without(output), without(Output::in_memory()))
-    }
-
     /// Writes down the process of a job. It is only for finding leftovers; the marks do that too.
     fn note_start(&mut self, key: &str) {
         if let Some(live) = self.live.get(key) {
@@ -185,13 +171,6 @@ impl Jobs {
         Ok(())
     }
 
-    /// Keeps a connection for the job with this key.
-    pub(super) fn lend(&mut self, key: String, connection: OwnedFd) {
-        if self.lent.len() < MOST_LENT {
-            self.lent.insert(key, connection);
-        }
-    }
-
     /// Ends the jobs of a session that only its agent, which is gone, could speak with.
     pub(super) fn end_conversations(&mut self, session: &str, now: Duration) {
         let of = self.live.values_mut().filter(|live| live.job.session == session);
@@ -223,9 +202,9 @@ impl Jobs {
     }
 
     /// How a job stands.
-    pub(super) fn standing(&self, key: &str, now: Duration) -> Option<Standing> {
+    pub(super) fn status(&self, key: &str, now: Duration) -> Option<Status> {
         if let Some(live) = self.live.get(key) {
-            return Some(Standing {
+            return Some(Status {
                 key: key.to_owned(),
                 session: live.job.session.clone(),
                 command: live.job.program.line(),
@@ -239,7 +218,7 @@ impl Jobs {
         }
         let past = self.past.get(key)?;
         let ended = self.past_end(key)?;
-        Some(Standing {
+        Some(Status {
             key: key.to_owned(),
             session: past.session.clone(),
             command: past.command.clone(),
@@ -253,49 +232,13 @@ impl Jobs {
     }
 
     /// The jobs of a session that run or are background jobs.
-    pub(super) fn list(&self, session: &str, now: Duration) -> Vec<Standing> {
+    pub(super) fn list(&self, session: &str, now: Duration) -> Vec<Status> {
         let live = self.live.iter().filter(|(_, live)| live.job.session == session);
         let past = self.past.iter().filter(|(_, past)| past.session == session && past.background);
         let keys = live.map(|(key, _)| key).chain(past.map(|(key, _)| key));
-        let mut list: Vec<_> = keys.filter_map(|key| self.standing(key, now)).collect();
+        let mut list: Vec<_> = keys.filter_map(|key| self.status(key, now)).collect();
         list.sort_by(|one, other| one.key.cmp(&other.key));
         list
-    }
-
-    /// Output of a job from an offset on.
-    pub(super) fn read(&mut self, key: &str, offset: u64, limit: u64) -> Says {
-        let part = match self.live.get_mut(key) {
-            Some(live) => {
-                // Whoever reads may wait for the very last letter, of a question for one.
-                live.output.settle();
-                Some(live.output.read(offset, limit))
-            }
-            None => self.past_end(key).map(|ended| output::read(&ended.output, offset, limit)),
-        };
-        part.map_or(Says::UnknownKey, Says::Output)
-    }
-
-    /// Bytes for the input of a job, or its end.
-    pub(super) fn write(&mut self, key: &str, bytes: Option<&[u8]>) -> Says {
-        let Some(live) = self.live.get_mut(key) else {
-            return match self.past.contains_key(key) {
-                true => Says::Refused("It has ended.".to_owned()),
-                false => Says::UnknownKey,
-            };
-        };
-        let Some(input) = &mut live.input else {
-            return Says::Refused("Its input is closed.".to_owned());
-        };
-        match bytes {
-            Some(bytes) => {
-                if let Err(words) = input.push(bytes) {
-                    return Says::Refused(words);
-                }
-            }
-            None => input.close(),
-        }
-        live.flush_input();
-        Says::Done
     }
 
     /// Kills a job with all it started; the waiter is told when nothing is left.
@@ -356,15 +299,6 @@ impl Jobs {
         }
     }
 
-    /// The descriptors to wait for: outputs, and inputs for which something waits.
-    pub(super) fn descriptors(&self) -> impl Iterator<Item = (&OwnedFd, Direction)> {
-        self.live.values().flat_map(|live| {
-            let pipes = live.watched().map(|pipe| (pipe, Direction::From));
-            let input = live.input.as_ref().filter(|input| input.is_waiting());
-            pipes.chain(input.map(|input| (input.pipe(), Direction::To)))
-        })
-    }
-
     /// Does what is due: reads outputs, enforces limits, notices ends.
     pub(super) fn advance(&mut self, now: Duration) {
         self.look_at_held(now);
@@ -385,154 +319,11 @@ impl Jobs {
             self.strays = None;
             return;
         }
-        super::kill::kill_all_below(super::descendants::own_pid());
+        super::kill::kill_all_below(crate::keeper::shared::processes::own_pid());
         let since = self.strays.map_or(now, |(since, _)| since);
         // Less and less often: one that does not die hangs in the kernel.
         let pause = now.saturating_sub(since).clamp(PARTING_LOOK, Duration::from_secs(1));
         self.strays = Some((since, now + pause));
-    }
-
-    /// Moves one job on: kills it further, or notices that it ended.
-    fn step(&mut self, key: &str, now: Duration) {
-        let Some(live) = self.live.get_mut(key) else { return };
-        if let Some(killing) = live.killing.as_mut() {
-            if !killing.is_due(now) && live.exit.is_none() {
-                return;
-            }
-            let snapshot = Snapshot::take();
-            let owned = self.claims.owned(key, &snapshot, &self.live, self.held.as_ref());
-            // The borrow of all jobs is over; take this one again.
-            let Some(live) = self.live.get_mut(key) else { return };
-            let Some(killing) = live.killing.as_mut() else { return };
-            let patience = killing.step(&owned, &snapshot, now);
-            let gone = owned.is_empty() && live.exit.is_some();
-            if gone || !patience {
-                self.end(key, &owned, now);
-            }
-            return;
-        }
-        if live.exit.is_none() {
-            return;
-        }
-        let left = self.left(key);
-        let Some(live) = self.live.get_mut(key) else { return };
-        let since = live.exit.as_ref().map_or(now, |(_, at)| *at);
-        if left.is_empty() || (live.told.is_none() && now >= since + PARTING) {
-            self.end(key, &left, now);
-        }
-    }
-
-    /// What still runs of a job whose root has ended.
-    fn left(&mut self, key: &str) -> Vec<i32> {
-        if !self.children || own_children().iter().all(|pid| self.claims.is_root(*pid)) {
-            return Vec::new();
-        }
-        let snapshot = Snapshot::take();
-        self.claims.owned(key, &snapshot, &self.live, self.held.as_ref())
-    }
-
-    /// Tells how a job ended; it stays as long as something of it runs.
-    fn end(&mut self, key: &str, left: &[i32], now: Duration) {
-        let Some(live) = self.live.get_mut(key) else { return };
-        let killed = live.killing.is_some();
-        if live.told.is_none() {
-            live.drain(&mut self.buffer);
-            let (exit, at) = live.exit.clone().unwrap_or((How::Signal(libc::SIGKILL), now));
-            let how = match &live.killing {
-                Some(killing) => How::Killed(killing.why),
-                None => exit,
-            };
-            let left: Vec<_> =
-                left.iter().map(|pid| Left { pid: *pid, command: command_line(*pid) }).collect();
-            let took = at.saturating_sub(live.started);
-            let (output, errors) = live.shown();
-            let ended = Ended { how, took, output, errors, left, rest: None };
-            if !ended.left.is_empty() && !killed {
-                return self.tell(key, ended);
-            }
-            if let Some(live) = self.live.remove(key) {
-                self.bury(&live.job, live.root, ended, live.waiters);
-                self.answer_stoppers(live.stoppers);
-            }
-        } else if left.is_empty() || killed {
-            self.over(key);
-        }
-    }
-
-    /// Tells the end of a job that left processes behind.
-    fn tell(&mut self, key: &str, ended: Ended) {
-        let _ = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
-        let Some(live) = self.live.get_mut(key) else { return };
-        for waiter in live.waiters.drain(..) {
-            self.said.push(Said::Answer(waiter, Says::Ended(Box::new(ended.clone()))));
-        }
-        if live.job.background {
-            self.said.push(news(&live.job, &ended));
-        }
-        live.told = Some(ended);
-    }
-
-    /// Notices that the last process that a job left behind is gone.
-    fn over(&mut self, key: &str) {
-        let Some(mut live) = self.live.remove(key) else { return };
-        live.drain(&mut self.buffer);
-        let Some(told) = live.told.take() else { return };
-        // How it ended stays as it was told; only what it left behind was killed.
-        let rest = live.killing.as_ref().map(|killing| killing.why);
-        let (output, errors) = live.shown();
-        let ended = Ended { rest, output, errors, left: Vec::new(), ..told };
-        let place = self.spool.write(&Line::Ended { key: key.to_owned(), ended: ended.clone() });
-        let _ = self.spool.write(&Line::Over { key: key.to_owned() });
-        self.said.push(news(&live.job, &ended));
-        self.remember(&live.job, live.root, place, ended);
-        self.answer_stoppers(live.stoppers);
-    }
-
-    /// Writes down how a job ended and tells it.
-    fn bury(&mut self, job: &Job, pid: i32, ended: Ended, waiters: Vec<Waiter>) {
-        let line = Line::Ended { key: job.key.clone(), ended };
-        let place = self.spool.write(&line);
-        let Line::Ended { ended, .. } = line else { return };
-        for waiter in waiters {
-            self.said.push(Said::Answer(waiter, Says::Ended(Box::new(ended.clone()))));
-        }
-        if job.background {
-            self.said.push(news(job, &ended));
-        }
-        self.remember(job, pid, place, ended);
-    }
-
-    fn remember(&mut self, job: &Job, pid: i32, place: io::Result<Place>, ended: Ended) {
-        let past = Past {
-            number: self.past.len() as u64,
-            session: job.session.clone(),
-            command: if job.background { job.program.line() } else { String::new() },
-            background: job.background,
-            pid,
-            ended: place.map_or_else(|_| Kept::Held(Box::new(ended)), Kept::Logged),
-        };
-        self.past.insert(job.key.clone(), past);
-        self.trim();
-    }
-
-    fn answer_stoppers(&mut self, stoppers: Vec<Waiter>) {
-        self.said.extend(stoppers.into_iter().map(|waiter| Said::Answer(waiter, Says::Done)));
-    }
-
-    /// Says again which background jobs of a session have ended.
-    pub(super) fn repeat_news(&self, session: &str) -> Vec<Says> {
-        let past = self.past.iter().filter(|(_, past)| past.session == session && past.background);
-        let past = past.filter_map(|(key, _)| Some((key, self.past_end(key)?)));
-        let live = self.live.iter().filter(|(_, live)| live.job.session == session);
-        let told = live.filter(|(_, live)| live.job.background);
-        let told = told.filter_map(|(key, live)| Some((key, live.told.clone()?)));
-        past.chain(told)
-            .map(|(key, ended)| Says::News {
-                key: key.clone(),
-                session: session.to_owned(),
-                ended: Box::new(ended),
-            })
-            .collect()
     }
 
     /// When something is due next.
@@ -547,15 +338,6 @@ impl Jobs {
 fn started(live: &Live) -> Line {
     let uptime = u64::try_from(live.forked.as_millis()).unwrap_or(u64::MAX);
     Line::Started { key: live.job.key.clone(), pid: live.root, uptime }
-}
-
-fn news(job: &Job, ended: &Ended) -> Said {
-    let says = Says::News {
-        key: job.key.clone(),
-        session: job.session.clone(),
-        ended: Box::new(ended.clone()),
-    };
-    Said::News(job.session.clone(), says)
 }
 
 #[cfg(test)]

@@ -2,16 +2,16 @@
 //!
 //! What an agent runs must not decide about the agent. A process can change its environment, its
 //! group and its name; it cannot change who its ancestors are, because keepers are subreapers, and it
-//! seldom thinks of its [brand](super::brand). Any one sign is enough.
+//! seldom thinks of its [brand](crate::keeper::shared::brand). Any one sign is enough.
 
 use std::fs;
 use std::path::Path;
 
 use mainstay_store::Id;
 
-use super::brand::is_branded;
-use super::descendants::{Process, mark, own_pid};
-use super::{JOB_MARK, KEEPER_MARK};
+use crate::keeper::shared::brand::is_branded;
+use crate::keeper::shared::marks::{JOB_MARK, KEEPER_MARK};
+use crate::keeper::shared::processes::{Process, mark, own_pid};
 
 /// How far up is looked: more than any real tree is deep.
 const HIGHEST: usize = 4096;

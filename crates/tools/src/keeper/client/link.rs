@@ -4,21 +4,22 @@ use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use mainstay_message::Redactor;
+use mainstay_store::lock;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, oneshot};
 
-use super::client::Ending;
+use super::endings::Ending;
 use super::error::KeeperError;
-use super::gates::{self, Opener};
-use super::job::Job;
-use super::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
-use super::syscalls::one_way;
+use super::one_way::one_way;
+use crate::keeper::shared::Job;
+use crate::keeper::shared::gates::{self, Opener};
+use crate::keeper::shared::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
 
 /// One connection of an agent to a keeper.
 pub(super) struct Link {
@@ -89,7 +90,7 @@ impl Link {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use mainstay_store::Id;
 use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE, create_new};
 
-use super::spool::{SOCKET, TOKEN};
+use crate::keeper::shared::spool::{SOCKET, TOKEN};
 
 /// How a keeper is started.
 #[derive(Clone, Debug)]

@@ -14,24 +14,24 @@ use rustix::net::{
 
 /// The end of a gate that opens it. Dropped unopened, whoever waits at it gives up.
 #[derive(Debug)]
-pub(super) struct Opener(OwnedFd);
+pub(crate) struct Opener(OwnedFd);
 
 impl Opener {
     /// A gate, and the end at which it is waited.
-    pub(super) fn new() -> Result<(Self, OwnedFd), Errno> {
+    pub(crate) fn new() -> Result<(Self, OwnedFd), Errno> {
         let (gate, opener) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         Ok((Self(opener), gate))
     }
 
     /// Opens it. False where nobody waits any more.
-    pub(super) fn open(self) -> bool {
+    pub(crate) fn open(self) -> bool {
         // One byte into an empty pipe: it neither waits nor is it interrupted.
         rustix::io::write(&self.0, &[1]).is_ok()
     }
 }
 
 /// Sends bytes, or some of them, and a gate with the first. Nothing waits.
-pub(super) fn send(stream: &UnixStream, bytes: &[u8], gate: &OwnedFd) -> Result<usize, Errno> {
+pub(crate) fn send(stream: &UnixStream, bytes: &[u8], gate: &OwnedFd) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let gate = [gate.as_fd()];
@@ -44,7 +44,7 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], gate: &OwnedFd) -> Result<
 
 /// Receives bytes, and the gates that come with them. An error where one of them was lost: they are known
 /// by their order.
-pub(super) fn receive(
+pub(crate) fn receive(
     stream: &UnixStream,
     buffer: &mut [u8],
     gates: &mut VecDeque<OwnedFd>,

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::JOB_MARK;
-use super::brand::brand_of;
-use super::descendants::{Process, Snapshot, mark, own_pid, signal, signal_group};
-use super::ending::Why;
 use super::held::Held;
 use super::live::Live;
+use crate::keeper::shared::Why;
+use crate::keeper::shared::brand::brand_of;
+use crate::keeper::shared::marks::JOB_MARK;
+use crate::keeper::shared::processes::{Process, Snapshot, mark, own_pid, signal, signal_group};
 
 /// How long a process may take to end by itself after SIGTERM.
 const POLITENESS: Duration = Duration::from_millis(250);

@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use mainstay_message::Redactor;
 use mainstay_message::redactor::Flow;
 
-use super::ending::Shown;
-use super::protocol::Part;
+use crate::keeper::shared::protocol::Part;
+use crate::keeper::shared::{Shown, part_of, read_part};
 
 /// How much of the beginning is shown.
 pub(super) const HEAD: usize = 12 << 10;
@@ -136,48 +135,8 @@ impl Output {
             let all = [&self.head[..], &self.tail[..]].concat();
             return part_of(&all, 0, self.total, offset, limit);
         }
-        read(&self.shown(), offset, limit)
+        read_part(&self.shown(), offset, limit)
     }
-}
-
-/// Bytes of an output from an offset on; where they were dropped, from the next one that is there.
-pub(super) fn read(shown: &Shown, offset: u64, limit: u64) -> Part {
-    if !shown.is_shortened() {
-        return part_of(
-            &[&shown.head[..], &shown.tail[..]].concat(),
-            0,
-            shown.total,
-            offset,
-            limit,
-        );
-    }
-    if offset < shown.kept
-        && let Some(part) = read_file(shown, offset, limit)
-    {
-        return part;
-    }
-    let head = shown.head.len() as u64;
-    if offset < head {
-        return part_of(&shown.head, 0, shown.total, offset, limit);
-    }
-    let start = shown.total - shown.tail.len() as u64;
-    part_of(&shown.tail, start, shown.total, offset, limit)
-}
-
-fn read_file(shown: &Shown, offset: u64, limit: u64) -> Option<Part> {
-    let file = File::open(shown.file.as_ref()?).ok()?;
-    let length = usize::try_from(limit.min(shown.kept - offset)).ok()?;
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, offset).ok()?;
-    Some(Part { offset, bytes, total: shown.total })
-}
-
-fn part_of(bytes: &[u8], start: u64, total: u64, offset: u64, limit: u64) -> Part {
-    let end = start + bytes.len() as u64;
-    let from = offset.clamp(start, end);
-    let to = from.saturating_add(limit).min(end);
-    let index = |at: u64| usize::try_from(at - start).unwrap_or(usize::MAX);
-    Part { offset: from, bytes: bytes[index(from)..index(to)].to_vec(), total }
 }
 
 #[cfg(test)]

@@ -3,13 +3,10 @@
 
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// Which side of a fork this is.
 pub(super) enum Side {
@@ -71,10 +68,4 @@ pub(crate) fn leave_child_signals_to_others() {
         libc::sigaddset(&raw mut ends, libc::SIGCHLD);
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ends, std::ptr::null_mut());
     }
-}
-
-/// A socket that wakes whoever waits for one way of it only.
-pub(super) fn one_way(stream: UnixStream, way: Interest) -> io::Result<AsyncFd<UnixStream>> {
-    // SAFETY: a stream has the same descriptor from its beginning to its end, and keeps it open.
-    unsafe { AsyncFd::register_with_interest(stream, way) }.map_err(Into::into)
 }

@@ -5,8 +5,9 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::ending::{Ended, Left};
+use super::ending::Ended;
 use super::job::Job;
+use super::status::Status;
 use crate::sandbox::Specification;
 
 /// A longer frame is a mistake.
@@ -14,14 +15,14 @@ const LONGEST: usize = 16 << 20;
 
 /// What an agent asks. The number comes back with the answer; nobody waits for the answer to 0.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Request {
-    pub(super) number: u64,
-    pub(super) asks: Asks,
+pub(crate) struct Request {
+    pub(crate) number: u64,
+    pub(crate) asks: Asks,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Asks {
+pub(crate) enum Asks {
     /// Takes part in a session; the answer lists its jobs.
     Attach { session: String },
     /// Starts a job that is not known yet. The answer comes at once.
@@ -64,7 +65,7 @@ pub(super) enum Asks {
 /// job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Around {
+pub(crate) enum Around {
     /// In the job.
     Told,
     /// In the last job of this connection that told them.
@@ -73,13 +74,13 @@ pub(super) enum Around {
 
 /// What surrounds a job, as one side of a connection remembers it.
 #[derive(Debug, Default)]
-pub(super) struct Surroundings(Option<(Environment, Option<Specification>)>);
+pub(crate) struct Surroundings(Option<(Environment, Option<Specification>)>);
 
 type Environment = Vec<(String, String)>;
 
 impl Surroundings {
     /// Takes out of a job what the other side knows.
-    pub(super) fn shorten(&mut self, job: &mut Job) -> Around {
+    pub(crate) fn shorten(&mut self, job: &mut Job) -> Around {
         let Job { environment, sandbox, .. } = job;
         match &self.0 {
             Some((known, around)) if known == environment && around == sandbox => {
@@ -94,7 +95,7 @@ impl Surroundings {
     }
 
     /// Puts back what the other side took out. An error when it was never told.
-    pub(super) fn complete(&mut self, job: &mut Job, around: Around) -> io::Result<()> {
+    pub(crate) fn complete(&mut self, job: &mut Job, around: Around) -> io::Result<()> {
         match (around, &self.0) {
             (Around::Told, _) => self.0 = Some((job.environment.clone(), job.sandbox.clone())),
             (Around::AsBefore, Some((environment, sandbox))) => {
@@ -110,17 +111,17 @@ impl Surroundings {
 
 /// What a keeper says. Number 0 answers nothing: it is news.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Reply {
-    pub(super) number: u64,
-    pub(super) says: Says,
+pub(crate) struct Reply {
+    pub(crate) number: u64,
+    pub(crate) says: Says,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Says {
+pub(crate) enum Says {
     Done,
-    Jobs(Vec<Standing>),
-    Standing(Box<Standing>),
+    Jobs(Vec<Status>),
+    Standing(Box<Status>),
     Ended(Box<Ended>),
     Output(Part),
     UnknownKey,
@@ -133,37 +134,19 @@ pub(super) enum Says {
     },
 }
 
-/// How a job stands.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Standing {
-    pub(super) key: String,
-    pub(super) session: String,
-    pub(super) command: String,
-    pub(super) background: bool,
-    pub(super) pid: i32,
-    /// How long it has run, or ran.
-    pub(super) took: std::time::Duration,
-    /// How much it has written.
-    pub(super) total: u64,
-    /// What still runs of a job that ended.
-    pub(super) left: Vec<Left>,
-    /// Absent while it runs.
-    pub(super) ended: Option<Ended>,
-}
-
 /// A part of a job's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Where it starts; after the offset that was asked for if bytes were dropped.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     #[serde(with = "encoded")]
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// How much there is in all.
-    pub(super) total: u64,
+    pub(crate) total: u64,
 }
 
 /// Turns a message into a frame.
-pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
     let length = frame.len() - 4;
@@ -176,13 +159,13 @@ pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Bytes that arrive in any pieces, and the messages in them.
 #[derive(Debug, Default)]
-pub(super) struct Incoming {
+pub(crate) struct Incoming {
     bytes: Vec<u8>,
     taken: usize,
 }
 
 impl Incoming {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
             self.bytes.drain(..self.taken);
             self.taken = 0;
@@ -191,14 +174,14 @@ impl Incoming {
     }
 
     /// Whether what came first is this greeting; nothing as long as too little came.
-    pub(super) fn begins_with(&mut self, greeting: &[u8]) -> Option<bool> {
+    pub(crate) fn begins_with(&mut self, greeting: &[u8]) -> Option<bool> {
         let begun = self.bytes.get(self.taken..self.taken + greeting.len())?;
         self.taken += greeting.len();
         Some(begun == greeting)
     }
 
     /// The next whole message; an error when the other side does not speak this language.
-    pub(super) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
+    pub(crate) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let rest = &self.bytes[self.taken..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -213,20 +196,17 @@ impl Incoming {
 }
 
 /// Bytes as base 64, so that any output fits into JSON.
-pub(super) mod encoded {
+pub(crate) mod encoded {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(in crate::keeper) fn serialize<S: Serializer>(
-        bytes: &[u8],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(in crate::keeper) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
@@ -235,12 +215,12 @@ pub(super) mod encoded {
 }
 
 /// The same for bytes that may be absent.
-pub(super) mod maybe_encoded {
+pub(crate) mod maybe_encoded {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::encoded;
 
-    pub(in crate::keeper) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         bytes: &Option<Vec<u8>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -250,7 +230,7 @@ pub(super) mod maybe_encoded {
         }
     }
 
-    pub(in crate::keeper) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<u8>>, D::Error> {
         #[derive(Deserialize)]

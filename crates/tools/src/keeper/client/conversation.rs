@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 
 use super::launch::connect;
 use super::link::Link;
-use super::protocol::{Asks, Incoming, Reply, Request, Says, frame};
+use crate::keeper::shared::protocol::{Asks, Incoming, Reply, Request, Says, frame};
 
 /// A process that is spoken with.
 pub struct Conversation {

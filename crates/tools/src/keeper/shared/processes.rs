@@ -11,24 +11,24 @@ const TICK_MILLIS: u64 = 10;
 
 /// One process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    pub(super) parent: i32,
-    pub(super) group: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
     /// When it started, in milliseconds since boot.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Whether it has ended and waits to be reaped.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 /// All processes at about one moment.
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     processes: HashMap<i32, Process>,
     children: HashMap<i32, Vec<i32>>,
 }
 
 impl Process {
-    pub(super) fn of(pid: i32) -> Option<Self> {
+    pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold anything, so count from the last one.
         let end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -42,7 +42,7 @@ impl Process {
 }
 
 impl Snapshot {
-    pub(super) fn take() -> Self {
+    pub(crate) fn take() -> Self {
         let mut snapshot = Self { processes: HashMap::new(), children: HashMap::new() };
         for process in numbers().filter_map(Process::of) {
             snapshot.children.entry(process.parent).or_default().push(process.pid);
@@ -51,16 +51,16 @@ impl Snapshot {
         snapshot
     }
 
-    pub(super) fn get(&self, pid: i32) -> Option<&Process> {
+    pub(crate) fn get(&self, pid: i32) -> Option<&Process> {
         self.processes.get(&pid)
     }
 
-    pub(super) fn children(&self, pid: i32) -> &[i32] {
+    pub(crate) fn children(&self, pid: i32) -> &[i32] {
         self.children.get(&pid).map_or(&[], Vec::as_slice)
     }
 
     /// All that descend from a process, itself left out, those that wait to be reaped too.
-    pub(super) fn below(&self, pid: i32) -> Vec<i32> {
+    pub(crate) fn below(&self, pid: i32) -> Vec<i32> {
         let mut below = self.children(pid).to_vec();
         let mut next = 0;
         while let Some(pid) = below.get(next) {
@@ -71,27 +71,27 @@ impl Snapshot {
     }
 
     /// The groups of some processes, except that of this process.
-    pub(super) fn groups(&self, pids: &[i32]) -> BTreeSet<i32> {
+    pub(crate) fn groups(&self, pids: &[i32]) -> BTreeSet<i32> {
         let own = self.get(own_pid()).map(|process| process.group);
         let groups = pids.iter().filter_map(|pid| Some(self.get(*pid)?.group));
         groups.filter(|group| Some(*group) != own).collect()
     }
 
     /// Those of some processes that have not ended.
-    pub(super) fn alive(&self, mut pids: Vec<i32>) -> Vec<i32> {
+    pub(crate) fn alive(&self, mut pids: Vec<i32>) -> Vec<i32> {
         pids.retain(|pid| self.get(*pid).is_some_and(|process| !process.ended));
         pids
     }
 }
 
 /// The numbers of all processes.
-pub(super) fn numbers() -> impl Iterator<Item = i32> {
+pub(crate) fn numbers() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The children of this thread: what fell to the keeper falls to its first one.
-pub(super) fn own_children() -> Vec<i32> {
+pub(crate) fn own_children() -> Vec<i32> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
         // Some kernels are built without it.
@@ -99,12 +99,12 @@ pub(super) fn own_children() -> Vec<i32> {
     }
 }
 
-pub(super) fn own_pid() -> i32 {
+pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
 /// The value of a variable in the environment a process was started with.
-pub(super) fn mark(pid: i32, name: &str) -> Option<String> {
+pub(crate) fn mark(pid: i32, name: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     environment.split(|byte| *byte == 0).find_map(|entry| {
         let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
@@ -113,7 +113,7 @@ pub(super) fn mark(pid: i32, name: &str) -> Option<String> {
 }
 
 /// The command line of a process, in one line of moderate length.
-pub(super) fn command_line(pid: i32) -> String {
+pub(crate) fn command_line(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
     let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -124,14 +124,14 @@ pub(super) fn command_line(pid: i32) -> String {
 }
 
 /// Sends a signal to a group; one that is gone is no error.
-pub(super) fn signal_group(group: i32, signal: Signal) {
+pub(crate) fn signal_group(group: i32, signal: Signal) {
     if let Some(group) = Pid::from_raw(group).filter(|_| group > 1) {
         let _ = kill_process_group(group, signal);
     }
 }
 
 /// Sends a signal; a process that is gone is no error.
-pub(super) fn signal(pid: i32, signal: Signal) {
+pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 1) {
         let _ = kill_process(pid, signal);
     }
