@@ -6,7 +6,7 @@ use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
 use mainstay_store::Id;
-use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
@@ -112,7 +112,7 @@ impl Pending {
 
     /// Whether it may run beside others.
     pub(crate) fn may_run_beside_others(&self) -> bool {
-        self.traits().is_none_or(|traits| traits.beside == Beside::Others)
+        self.traits().is_none_or(|traits| traits.concurrency == Concurrency::Parallel)
     }
 
     /// When repeats of this call are a loop.

@@ -11,7 +11,7 @@ use mainstay_llm::Memo;
 use mainstay_message::{AssistantPart, Content, ToolSpec};
 use mainstay_store::{Id, Lease, wall_millis};
 use mainstay_tools::sandbox::{Confinement, Network};
-use mainstay_tools::{Fact, Step, Workplace};
+use mainstay_tools::{Fact, TodoStep, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, blocking};
@@ -316,7 +316,7 @@ impl Work {
     }
 
     /// The steps that the model means to take, as its last list says.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<TodoStep> {
         self.workplace.steps.all()
     }
 

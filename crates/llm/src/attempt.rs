@@ -48,7 +48,7 @@ pub struct Failure {
 impl Attempt {
     /// The status and the provider's words.
     pub fn cause(&self) -> String {
-        let fault = self.fault.map_or("", Fault::words);
+        let fault = self.fault.map_or("", Fault::description);
         let words = if self.said.is_empty() { fault } else { &self.said };
         match self.status {
             Some(status) if !(200..300).contains(&status) => format!("{status} {words}"),
@@ -60,7 +60,7 @@ impl Attempt {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(primary) = self.attempts.first().map(|attempt| &attempt.candidate) else {
-            return f.write_str(self.fault.words());
+            return f.write_str(self.fault.description());
         };
         let mut rest = self.attempts.as_slice();
         let mut before: Option<&str> = None;
@@ -102,7 +102,7 @@ impl fmt::Display for Failure {
         }
         let told = self.attempts.last().and_then(|attempt| attempt.fault);
         if self.fault == Fault::Deadline && told != Some(Fault::Deadline) {
-            write!(f, "; {}", Fault::Deadline.words())?;
+            write!(f, "; {}", Fault::Deadline.description())?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Fault {
     }
 
     /// Words for a person, used where the provider gave none.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Fault::RateLimited => "too many requests",
             Fault::Overloaded => "overloaded",

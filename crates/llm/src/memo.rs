@@ -95,7 +95,7 @@ impl Whole {
 }
 
 /// How many messages will never change: those before the last one of the model, which what came of it
-/// and what was said meanwhile may still join. Nothing where the messages there could be joined.
+/// and what was said meanwhile may still join. Returns `None` if the messages there could be joined.
 fn settled(messages: &[Message]) -> usize {
     let model = |message: &Message| matches!(message, Message::Assistant(_));
     let last = messages.iter().rposition(model).unwrap_or(0);

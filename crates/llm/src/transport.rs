@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainstay_message::causes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -68,7 +69,7 @@ impl Route {
         if self.loopback {
             builder = builder.no_proxy();
         }
-        builder.build().map_err(|error| format!("no HTTP client can be made: {}", chain(&error)))
+        builder.build().map_err(|error| format!("no HTTP client can be made: {}", causes(&error)))
     }
 }
 
@@ -118,21 +119,6 @@ pub(crate) fn headers(provider: &Provider, secret: Option<&Secret>) -> Result<He
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// An error with its causes, without the address, which is known and may be long.
-pub(crate) fn chain(error: &reqwest::Error) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let said = error.to_string();
-        // Some layers only repeat the one below.
-        if !words.iter().any(|before| before.contains(&said)) {
-            words.push(said);
-        }
-        cause = error.source();
-    }
-    if words.is_empty() { error.to_string() } else { words.join(": ") }
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ pub(crate) struct Grant {
 
 impl Grant {
     pub(crate) fn new(resource: String, epoch: i64, ttl: Duration, uptime: i64) -> Self {
-        let (renewed_at, ended) = (AtomicI64::new(uptime), AtomicBool::new(false));
+        let renewed_at = AtomicI64::new(uptime);
+        let ended = AtomicBool::new(false);
         Self { resource, epoch, ttl: millis(ttl), renewed_at, ended }
     }
 
@@ -74,7 +75,8 @@ impl LeaseKeeper {
                 changed: Condvar::new(),
                 stop: AtomicBool::new(false),
             });
-            let (theirs, inner) = (work.clone(), Arc::downgrade(&store.inner));
+            let theirs = work.clone();
+            let inner = Arc::downgrade(&store.inner);
             let spawned = std::thread::Builder::new()
                 .name("lease-keeper".to_owned())
                 .spawn(move || theirs.keep(&inner));

@@ -36,7 +36,7 @@ pub fn wait_for(what: &str, deadline: Duration, mut holds: impl FnMut() -> bool)
     }
 }
 
-/// Waits for a child to end; nothing where the deadline comes first.
+/// Waits for a child to end. Returns `None` if the deadline comes first.
 pub fn wait_with_deadline(child: &mut Child, deadline: Duration) -> Option<ExitStatus> {
     let end = Instant::now() + deadline;
     // Our own child: not reaped yet, so the id cannot have been given to another.

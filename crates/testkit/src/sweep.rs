@@ -102,7 +102,9 @@ impl Sweep {
         let points = self.one(Mode::Count, 0, &prepare, &verify).0;
         assert!(points > 0, "The command passed no point: it is not run under the shim.");
         let only = std::env::var(ONLY_VARIABLE).ok();
-        let (next, struck, stop) = (AtomicU64::new(1), AtomicU64::new(0), AtomicBool::new(false));
+        let next = AtomicU64::new(1);
+        let struck = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
         let work = || {
             while !stop.load(Ordering::Relaxed) {
                 let point = next.fetch_add(self.step, Ordering::Relaxed);

@@ -22,7 +22,7 @@ impl File {
         Self { path: path.to_owned(), bytes: text.as_bytes().to_vec() }
     }
 
-    /// The text, or nothing when this is a binary file.
+    /// The text. Returns `None` if this is a binary file.
     pub fn text(&self) -> Option<&str> {
         if self.bytes.contains(&0) { None } else { std::str::from_utf8(&self.bytes).ok() }
     }

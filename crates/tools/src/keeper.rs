@@ -20,6 +20,8 @@ mod worker;
 pub use client::{
     Attached, Collected, Conversation, Ending, Hold, Keeper, KeeperError, Launch, collect, is_kept,
 };
-pub use shared::{BACKSTOP, Ended, How, Job, Left, Limits, Program, Shown, Status, Streams, Why};
+pub use shared::{
+    BACKSTOP, Ended, Exit, Job, KillReason, Left, Limits, Program, Shown, Status, Streams,
+};
 pub use worker::serve;
 pub(crate) use worker::{Entrance, Number, Ready, leave_child_signals_to_others};

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 /// The most that is told of one tool, and of all; beyond it they are named only.
@@ -81,11 +81,15 @@ impl Tool for MoreTools {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: Duration::from_secs(10) }
+        Traits {
+            replay: Replay::Pure,
+            concurrency: Concurrency::Parallel,
+            wall: Duration::from_secs(10),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {

@@ -19,7 +19,7 @@ impl Outside {
         }
     }
 
-    /// Where they came from; nothing where there are none.
+    /// Where they came from. Returns `None` if there are none.
     pub fn first(&self) -> Option<String> {
         lock(&self.0).clone()
     }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 /// The most steps of a list, and the most bytes of one.
@@ -28,14 +28,14 @@ pub struct Todo;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The whole list, in order.
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<TodoStep>>,
 }
 
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(description = "")]
-pub struct Step {
+pub struct TodoStep {
     #[schemars(description = "")]
     /// What is to be done.
     pub content: String,
@@ -68,7 +68,7 @@ impl JsonSchema for Progress {
 
 /// The list in force. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Steps(Arc<Mutex<Vec<Step>>>);
+pub struct Steps(Arc<Mutex<Vec<TodoStep>>>);
 
 impl Steps {
     /// Takes note of what a call left.
@@ -79,7 +79,7 @@ impl Steps {
     }
 
     /// The steps, in order.
-    pub fn all(&self) -> Vec<Step> {
+    pub fn all(&self) -> Vec<TodoStep> {
         lock(&self.0).clone()
     }
 }
@@ -97,7 +97,11 @@ impl Tool for Todo {
 
     fn traits(&self) -> Traits {
         // Two lists in one message: the later one holds.
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(10) }
+        Traits {
+            replay: Replay::Idempotent,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(10),
+        }
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -110,7 +114,7 @@ impl Tool for Todo {
                 .steps
             {
                 Some(steps) => replaced(steps),
-                None => Ok(Outcome::said(told(&call.workplace.steps.all()))),
+                None => Ok(Outcome::said(step_lines(&call.workplace.steps.all()))),
             });
             match done {
                 Ok(outcome) | Err(outcome) => outcome,
@@ -119,7 +123,7 @@ impl Tool for Todo {
     }
 }
 
-fn replaced(steps: Vec<Step>) -> Result<Outcome, Outcome> {
+fn replaced(steps: Vec<TodoStep>) -> Result<Outcome, Outcome> {
     let wrong = |what: String| Outcome::failed(format!("{what} The list is as it was."));
     if steps.len() > MOST {
         return Err(wrong(format!("{} steps are too many; {MOST} is the most.", steps.len())));
@@ -132,11 +136,11 @@ fn replaced(steps: Vec<Step>) -> Result<Outcome, Outcome> {
             return Err(wrong(format!("Step {number} is longer than {LONGEST} bytes.")));
         }
     }
-    Ok(Outcome::said(told(&steps)).fact(Fact::Steps { steps }))
+    Ok(Outcome::said(step_lines(&steps)).fact(Fact::Steps { steps }))
 }
 
 /// The list, a line each.
-fn told(steps: &[Step]) -> String {
+fn step_lines(steps: &[TodoStep]) -> String {
     if steps.is_empty() {
         return "The list is empty.".to_owned();
     }

@@ -20,7 +20,7 @@ use mainstay_message::{Content, ToolSpec};
 use mainstay_store::{Location, Options, OwnerId, Schema, Store};
 use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
 use mainstay_tools::keeper::Launch;
-use mainstay_tools::{Action, Beside, Fact as Left, Invocation, Keeper, Replay, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Fact as Left, Invocation, Keeper, Replay, Tool, Traits};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -181,7 +181,11 @@ impl Tool for FetchWords {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: Duration::from_secs(5) }
+        Traits {
+            replay: Replay::Pure,
+            concurrency: Concurrency::Parallel,
+            wall: Duration::from_secs(5),
+        }
     }
 
     fn action(&self, _: &Invocation<'_>) -> Action {

@@ -69,7 +69,8 @@ struct Trial {
 impl<'a> Run<'a> {
     pub(super) fn new(client: &'a Client, request: &'a Request<'a>, limits: &'a Limits) -> Self {
         let deadline = Instant::now() + limits.chain;
-        let (attempts, faults) = (Vec::new(), Vec::new());
+        let attempts = Vec::new();
+        let faults = Vec::new();
         Run { client, request, limits, deadline, attempts, faults, retry_at: None }
     }
 
@@ -213,7 +214,7 @@ impl<'a> Run<'a> {
         attempt: &mut Attempt,
     ) -> Result<Whole, Broken> {
         let provider = &candidate.provider;
-        let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.words());
+        let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());
         let key = timeout_at(self.deadline, provider.key.get()).await.map_err(late)?;
         trial.secret = key.map_err(|words| Broken::new(Fault::Auth, words))?;
         let bad = |words: String| Broken::new(Fault::BadRequest, words);
@@ -222,7 +223,7 @@ impl<'a> Run<'a> {
             .map_err(|error| bad(format!("the request cannot be written: {error}")))?;
         let pool = self.client.transport.pool(provider, self.limits.connect).map_err(bad)?;
         let request = pool.post(provider.endpoint()).headers(headers).body(body).build();
-        let request = request.map_err(|error| bad(crate::transport::chain(&error)))?;
+        let request = request.map_err(|error| bad(mainstay_message::causes(&error)))?;
         let exchange = Exchange {
             pool: &pool,
             api: provider.api,

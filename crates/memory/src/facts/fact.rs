@@ -120,7 +120,7 @@ pub(super) fn glance(
 
 impl Glance<'_> {
     /// The words of the text and of the tags.
-    pub(super) fn words(&self) -> Result<Vec<String>> {
+    pub(super) fn distinct_words(&self) -> Result<Vec<String>> {
         let tags = if self.tags == "[]" { Vec::new() } else { list(self.number, self.tags)? };
         Ok(fact_words(self.content, &tags))
     }

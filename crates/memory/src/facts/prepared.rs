@@ -109,7 +109,7 @@ impl Prepared {
         terms(&self.content, &self.category, &self.tags, &self.entities)
     }
 
-    pub(super) fn words(&self) -> i64 {
+    pub(super) fn word_count(&self) -> i64 {
         length(&self.content, &self.tags)
     }
 }
@@ -121,7 +121,7 @@ impl Stored {
         terms(content, category, tags, entities)
     }
 
-    pub(super) fn words(&self) -> i64 {
+    pub(super) fn word_count(&self) -> i64 {
         length(&self.fact.content, &self.fact.tags)
     }
 }

@@ -59,7 +59,8 @@ impl Server {
         let address = address(&config).into();
         // The end of an id is its random part.
         let key = Id::new().as_str()[12..].to_owned();
-        let (schema, names) = (schema.to_owned(), Arc::default());
+        let schema = schema.to_owned();
+        let names = Arc::default();
         Ok(Self { config, schema, key, names, address, tls, limits, runtime })
     }
 

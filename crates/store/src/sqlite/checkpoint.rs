@@ -45,7 +45,7 @@ struct State {
     close: bool,
 }
 
-enum Step {
+enum CheckpointTask {
     Close,
     Copy,
     Empty,
@@ -104,14 +104,14 @@ impl Drop for Checkpointer {
 fn keep_small(work: &Weak<Work>) {
     let mut link = None;
     while let Some(work) = work.upgrade() {
-        let mode = match work.next_step() {
-            Step::Close => {
+        let mode = match work.next_task() {
+            CheckpointTask::Close => {
                 link = None;
                 continue;
             }
-            Step::Copy => "PASSIVE",
-            Step::Empty => "TRUNCATE",
-            Step::Stop => return,
+            CheckpointTask::Copy => "PASSIVE",
+            CheckpointTask::Empty => "TRUNCATE",
+            CheckpointTask::Stop => return,
         };
         let outcome = match link.take() {
             Some(link) => Ok(link),
@@ -144,18 +144,18 @@ impl Work {
     }
 
     /// Waits until there is something to do.
-    fn next_step(&self) -> Step {
+    fn next_task(&self) -> CheckpointTask {
         let mut state = lock(&self.state);
         loop {
             if state.stop {
-                return Step::Stop;
+                return CheckpointTask::Stop;
             }
             if std::mem::take(&mut state.close) {
-                return Step::Close;
+                return CheckpointTask::Close;
             }
             if self.is_due(state.frames) {
                 self.turnstile.copied_frames().store(state.frames, Ordering::Relaxed);
-                return Step::Copy;
+                return CheckpointTask::Copy;
             }
             let before = state.frames;
             let waited = self.changed.wait_timeout(state, IDLE);
@@ -163,7 +163,7 @@ impl Work {
             state = guard;
             if timeout.timed_out() && state.frames == before && before > 0 {
                 state.frames = 0;
-                return Step::Empty;
+                return CheckpointTask::Empty;
             }
         }
     }

@@ -63,7 +63,8 @@ impl Wake {
         let directory = File::open(&self.directory)?;
         let name = std::ffi::OsString::from(format!("{}-{}", std::process::id(), Id::new()));
         let socket = Arc::new(UnixDatagram::bind(address(&self.directory, &directory, &name))?);
-        let (hub, hearing) = (self.hub.clone(), socket.clone());
+        let hub = self.hub.clone();
+        let hearing = socket.clone();
         let path = self.directory.join(&name);
         std::thread::Builder::new()
             .name("wake-ups".to_owned())

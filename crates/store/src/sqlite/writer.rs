@@ -294,7 +294,8 @@ impl Core {
         }
         let found = Files::new(&wal).identity();
         let same = open.wal.is_none() || open.wal == found;
-        (open.wal, open.looked_at) = (found, now);
+        open.wal = found;
+        open.looked_at = now;
         same
     }
 

@@ -20,7 +20,9 @@ use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
 use super::write::{action, room};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Told, Tool, Traits, Workplace};
+use crate::{
+    Action, Concurrency, Exposure, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace,
+};
 
 /// Bigger files are for programs to change: 16 MiB.
 const EDIT_LIMIT: u64 = 16 << 20;
@@ -60,11 +62,15 @@ impl Tool for EditFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Unknown, beside: Beside::Alone, wall: Duration::from_secs(60) }
+        Traits {
+            replay: Replay::Unknown,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(60),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -73,7 +79,8 @@ impl Tool for EditFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         Box::pin(async move {
             let given = given.ok()?;
             let edit =
@@ -90,7 +97,8 @@ impl Tool for EditFile {
         plan: Option<&'a Value>,
     ) -> BoxFuture<'a, Settled> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
             let settle = move |stop: &Stop| match (given, plan) {
@@ -108,7 +116,8 @@ impl Tool for EditFile {
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(blocking::outcome(room, move |stop| run(&workplace, &given?, plan, stop)))
     }

@@ -72,7 +72,10 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     };
     let depth = given.depth.unwrap_or(1).max(1);
     let mut walk = Walk::new(&bounds, &directory, Some(depth), Hidden::Skipped, stop);
-    let (mut text, mut shown, mut all, mut top) = (String::new(), 0_usize, 0_usize, 0_usize);
+    let mut text = String::new();
+    let mut shown = 0_usize;
+    let mut all = 0_usize;
+    let mut top = 0_usize;
     for entry in walk.by_ref() {
         all += 1;
         top += usize::from(entry.depth() == 1);

@@ -70,10 +70,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn is(&self, found: &[u8]) -> bool {
-        match self.ends {
-            true => found.strip_suffix(b"\n") == Some(self.text),
-            false => found == self.text,
-        }
+        if self.ends { found.strip_suffix(b"\n") == Some(self.text) } else { found == self.text }
     }
 }
 

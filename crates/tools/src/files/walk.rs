@@ -61,7 +61,9 @@ impl Walk {
             .follow_links(false)
             .sort_by_file_name(Ord::cmp);
         builder.filter_entry({
-            let (bounds, left_out, stop) = (bounds.clone(), left_out.clone(), stop.clone());
+            let bounds = bounds.clone();
+            let left_out = left_out.clone();
+            let stop = stop.clone();
             move |entry| {
                 if entry.depth() == 0 {
                     return true;

@@ -16,7 +16,7 @@ use super::seen::{Glimpse, fact};
 use super::text::{LineEnds, hash, line_ends, size};
 use crate::sandbox::Room;
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits, Workplace};
+use crate::{Action, Concurrency, Exposure, Invocation, Outcome, Replay, Tool, Traits, Workplace};
 
 /// Writes a whole file.
 pub(super) struct WriteFile;
@@ -49,11 +49,15 @@ impl Tool for WriteFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(60) }
+        Traits {
+            replay: Replay::Idempotent,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(60),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -62,7 +66,8 @@ impl Tool for WriteFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         Box::pin(async move {
             let given = given.ok()?;
             blocking::blocking(room, move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
@@ -71,7 +76,8 @@ impl Tool for WriteFile {
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(blocking::outcome(room, move |stop| write(&workplace, &given?, plan, stop)))
     }

@@ -12,7 +12,7 @@ mod shown;
 pub(super) mod spool;
 mod status;
 
-pub use ending::{Ended, How, Left, Why};
+pub use ending::{Ended, Exit, KillReason, Left};
 pub use job::{BACKSTOP, Job, Limits, Program, Streams};
 pub use shown::Shown;
 pub(super) use shown::{part_of, read_part};

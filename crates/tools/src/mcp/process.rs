@@ -84,13 +84,13 @@ pub(super) async fn start(program: &Program, keeper: &Keeper) -> Result<Started,
     Ok(Started { transport, patience, hold })
 }
 
-/// How a server ended that hung up, in a clause; nothing where it does not end by itself.
+/// How a server ended that hung up, in a clause. Returns `None` if it does not end by itself.
 pub(super) async fn ending(keeper: &Keeper, hold: &Hold) -> Option<String> {
     let ended = tokio::time::timeout(PARTING, keeper.watch(hold.key())).await.ok()?.ok()?;
-    Some(told(&ended))
+    Some(ending_clause(&ended))
 }
 
-fn told(ended: &Ended) -> String {
+fn ending_clause(ended: &Ended) -> String {
     let text = ended.output.text();
     let complaint = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
     if let Some(file) = &ended.output.file {

@@ -41,7 +41,8 @@ pub(super) fn read(bytes: Vec<u8>, wanted: Pages) -> Result<Pdf, String> {
     let title = syntax.metadata().title.as_deref().map(glyphs::text_string).unwrap_or_default();
     let mut found = Pdf { total: pages.len() as u64, title, pages: Vec::new(), unnamed: 0 };
     let mut fonts = HashMap::new();
-    let (mut steps, mut length) = (0, 0);
+    let mut steps = 0;
+    let mut length = 0;
     for (number, page) in (1_u64..).zip(pages.iter()) {
         if number < wanted.first {
             continue;

@@ -63,7 +63,7 @@ impl Confinement {
         self.shared.as_deref().map(|shared| shared.specification.clone())
     }
 
-    /// The sandbox; nothing where there is none.
+    /// The sandbox. Returns `None` if there is none.
     pub fn sandbox(&self) -> Option<&Sandbox> {
         self.shared.as_deref().map(|shared| &shared.sandbox)
     }
@@ -153,7 +153,8 @@ impl Floor {
     fn send(&mut self, work: Work) -> io::Result<()> {
         let mut idle = lock(&self.idle);
         if *idle == 0 && self.threads < MOST {
-            let (taken, counted) = (self.taken.clone(), self.idle.clone());
+            let taken = self.taken.clone();
+            let counted = self.idle.clone();
             let serve: Work = Box::new(move || serve(work, &taken, &counted));
             begin(self.outer.clone(), self.inner.clone(), serve)?;
             self.threads += 1;

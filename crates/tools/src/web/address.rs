@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Says what an address is that is none of the public internet; nothing where it is one.
+/// Says what an address is that is none of the public internet. Returns `None` if it is one.
 pub(super) fn closed(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => closed_v4(address),

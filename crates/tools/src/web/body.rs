@@ -3,9 +3,8 @@
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
+use mainstay_message::causes;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-
-use super::client::causes;
 
 /// The most that is read from the network: 8 MiB.
 const PACKED: usize = 8 << 20;
@@ -25,7 +24,8 @@ pub(super) struct Body {
 /// Reads a body. It is not unpacked yet, because that may take a while.
 pub(super) async fn read(mut response: reqwest::Response) -> Result<Body, String> {
     let packed = is_packed(response.headers())?;
-    let (mut bytes, mut cut) = (Vec::new(), false);
+    let mut bytes = Vec::new();
+    let mut cut = false;
     while let Some(chunk) = response.chunk().await.map_err(|error| {
         format!("the connection broke after {} bytes: {}", bytes.len(), causes(&error))
     })? {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use mainstay_message::causes;
 use mainstay_store::lock;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::{ClientConfig, RootCertStore};
@@ -226,21 +227,6 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// An error with its causes, without the address, which is known.
-pub(crate) fn causes(error: &reqwest::Error) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let said = error.to_string();
-        // Some layers only repeat the one below.
-        if !words.iter().any(|before| before.contains(&said)) {
-            words.push(said);
-        }
-        cause = error.source();
-    }
-    if words.is_empty() { error.to_string() } else { words.join(": ") }
 }
 
 impl FromStr for Allowed {

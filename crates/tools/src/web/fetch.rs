@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
+use mainstay_message::causes;
 use mainstay_message::{Image, ToolSpec};
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, LOCATION};
@@ -15,11 +16,11 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::body::{self, Body};
-use super::client::{Web, causes};
+use super::client::Web;
 use super::document::{self, Document};
 use super::place;
 use crate::reader::{Pages, Reader};
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Piece, schema};
 
 /// The most addresses of a call, and how many are fetched at once.
@@ -68,7 +69,7 @@ impl Tool for Fetch {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: ALL + EACH }
+        Traits { replay: Replay::Pure, concurrency: Concurrency::Parallel, wall: ALL + EACH }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -112,7 +113,8 @@ struct Got {
 
 impl Got {
     fn failed(said: String) -> Self {
-        let (head, text) = (String::new(), String::new());
+        let head = String::new();
+        let text = String::new();
         Self { said, head, text, image: None, good: false, origin: None }
     }
 }

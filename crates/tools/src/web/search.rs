@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
+use mainstay_message::causes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use url::Url;
 
-use super::client::{Web, causes};
+use super::client::Web;
 use super::{body, html, place};
-use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 const USUAL: usize = 8;
@@ -60,7 +61,7 @@ struct Arguments {
     count: Option<usize>,
 }
 
-struct Found {
+struct SearchResult {
     title: String,
     url: String,
     snippet: String,
@@ -81,7 +82,7 @@ impl WebSearch {
         let answer = timeout(PATIENCE, self.ask(query, count)).await.map_err(|_| {
             format!("{} did not answer within {} s", self.engine.name(), PATIENCE.as_secs())
         })??;
-        let found = self.engine.found(&answer, count).ok_or_else(|| {
+        let found = self.engine.results(&answer, count).ok_or_else(|| {
             format!("{} answered with something that is no list of results", self.engine.name())
         })?;
         let origin = place::name(self.engine.address());
@@ -163,7 +164,7 @@ impl Engine {
         })
     }
 
-    fn found(&self, answer: &Value, count: usize) -> Option<Vec<Found>> {
+    fn results(&self, answer: &Value, count: usize) -> Option<Vec<SearchResult>> {
         let (results, snippet) = match self {
             Engine::Searxng(_) | Engine::Tavily(..) => (answer.get("results")?, "content"),
             // Without results there is no such part.
@@ -182,7 +183,7 @@ impl Engine {
             };
             // What is no address cannot be fetched.
             let url = place::read(url).ok()?.to_string();
-            Some(Found {
+            Some(SearchResult {
                 title: text("title", LONGEST_TITLE),
                 url,
                 snippet: text(snippet, LONGEST_SNIPPET),
@@ -215,7 +216,7 @@ fn secret(value: &str) -> Result<HeaderValue, String> {
 
 /// Words without markup, on one line, and not too many.
 fn plain(text: &str, longest: usize) -> String {
-    let words = html::words(text);
+    let words = html::plain_text(text);
     let end = words.floor_char_boundary(longest);
     if end < words.len() { format!("{} …", &words[..end]) } else { words }
 }
@@ -233,13 +234,13 @@ impl Tool for WebSearch {
     fn traits(&self) -> Traits {
         Traits {
             replay: Replay::Pure,
-            beside: Beside::Others,
+            concurrency: Concurrency::Parallel,
             wall: PATIENCE + Duration::from_secs(70),
         }
     }
 
-    fn told(&self) -> Told {
-        Told::Usually
+    fn exposure(&self) -> Exposure {
+        Exposure::ByDefault
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mainstay_message::Redactor;
 use mainstay_message::redactor::Origin;
-use mainstay_tools::keeper::{Collected, Ended, How, Job, Limits, Program, Why};
+use mainstay_tools::keeper::{Collected, Ended, Exit, Job, Limits, Program, KillReason};
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
 
 use crate::scene::{Scene, children, in_time, job, kill, parent, until, worker};
@@ -116,7 +116,7 @@ async fn one_that_is_not_run_is_gone_when_another_starts_or_its_time_is_over() {
     let late = counting("late", &file);
     scene.keeper.prepare(&name, late.clone());
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(run(&scene, &name, &late).await.how, How::Code(0));
+    assert_eq!(run(&scene, &name, &late).await.how, Exit::Code(0));
     assert_eq!(lines(&file), 2);
     in_time(scene.keeper.leave()).await;
 }
@@ -137,7 +137,7 @@ async fn one_that_cannot_be_started_says_so_when_it_is_run() {
         scene.keeper.prepare(&name, job.clone());
         tokio::time::sleep(Duration::from_millis(pause)).await;
         let ended = run(&scene, &name, &job).await;
-        assert!(matches!(ended.how, How::Failed(_)), "{}: {:?}", job.key, ended.how);
+        assert!(matches!(ended.how, Exit::Failed(_)), "{}: {:?}", job.key, ended.how);
     }
     in_time(scene.keeper.leave()).await;
 }
@@ -213,20 +213,21 @@ async fn one_that_another_command_stops_holds_nobody_up() {
         let before = lines(&file);
         let (begun, other) = tokio::join!(in_time(scene.keeper.begin(&name, &last.key)), async {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            match alone {
-                true => None,
-                false => Some(in_time(scene.keeper.run(&name, &job("beside", "true"))).await),
+            if alone {
+                None
+            } else {
+                Some(in_time(scene.keeper.run(&name, &job("beside", "true"))).await)
             }
         });
         assert_eq!(begun.unwrap(), None);
-        assert!(other.is_none_or(|other| other.unwrap().how == How::Code(0)));
+        assert!(other.is_none_or(|other| other.unwrap().how == Exit::Code(0)));
         assert_eq!(lines(&file), before);
     }
     in_time(scene.keeper.stop("busybody")).await.unwrap();
     let before = lines(&file);
     for alone in [true, false] {
         let last = counting(&format!("last {alone}"), &file);
-        assert_eq!(in_time(scene.keeper.run(&name, &last)).await.unwrap().how, How::Code(0));
+        assert_eq!(in_time(scene.keeper.run(&name, &last)).await.unwrap().how, Exit::Code(0));
     }
     assert_eq!(lines(&file), before + 2);
     in_time(scene.keeper.leave()).await;
@@ -256,8 +257,8 @@ async fn one_that_waits_is_not_taken_for_what_another_left() {
     if since.elapsed() < Duration::from_millis(200) {
         assert!(children(worker).iter().any(|(pid, _)| Some(*pid) == held), "it waits on");
     }
-    assert_eq!(run(&scene, &name, &waits).await.how, How::Code(0));
-    assert!(matches!(in_time(running).await.unwrap().unwrap().how, How::Killed(_)));
+    assert_eq!(run(&scene, &name, &waits).await.how, Exit::Code(0));
+    assert!(matches!(in_time(running).await.unwrap().unwrap().how, Exit::Killed(_)));
     in_time(scene.keeper.leave()).await;
 }
 
@@ -301,13 +302,13 @@ async fn one_that_began_is_read_limited_and_killed_like_any_other() {
     let long = line("long", "head -c 300000 /dev/zero; exit 3");
     scene.keeper.prepare(&name, long.clone());
     let ended = run(&scene, &name, &long).await;
-    assert_eq!((ended.how, ended.output.total), (How::Code(3), 300_000));
+    assert_eq!((ended.how, ended.output.total), (Exit::Code(3), 300_000));
     let wall = Duration::from_millis(300);
     let limits = Limits { wall: Some(wall), ..Limits::default() };
     let slow = Job { limits, ..line("slow", "sleep 300") };
     scene.keeper.prepare(&name, slow.clone());
     let ended = run(&scene, &name, &slow).await;
-    assert_eq!(ended.how, How::Killed(Why::Wall(wall)));
+    assert_eq!(ended.how, Exit::Killed(KillReason::Wall(wall)));
     assert!(ended.took >= wall, "{:?}", ended.took);
     // Its end is not waited for any more.
     let unwanted = line("unwanted", "sleep 300 | cat");

@@ -265,7 +265,8 @@ impl Decoder {
                 at
             }
             None => {
-                let (name, arguments) = (name.to_owned(), String::new());
+                let name = name.to_owned();
+                let arguments = String::new();
                 let draft = Draft::Call { id: id.clone(), name, arguments, extra: None };
                 let at = into.push(draft);
                 self.slots.push(Slot { index: fragment.index, id, at });

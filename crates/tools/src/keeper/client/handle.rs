@@ -109,7 +109,8 @@ impl Keeper {
 
     fn open(&self, launched: Launched) -> std::io::Result<Arc<Link>> {
         let Launched { name, stream, mut guard } = launched;
-        let (spool, of) = (self.shared.launch.spool.clone(), name.clone());
+        let spool = self.shared.launch.spool.clone();
+        let of = name.clone();
         self.take_over(name, stream, move || {
             // The guard is our child and must be reaped; it goes when everything is killed.
             let _ = std::thread::Builder::new().name("keeper-end".to_owned()).spawn(move || {
@@ -158,7 +159,8 @@ impl Keeper {
             Some(link) => link,
             None => {
                 let stream = connect(&self.shared.launch.spool.join(name)).ok()?;
-                let (spool, of) = (self.shared.launch.spool.clone(), name.to_owned());
+                let spool = self.shared.launch.spool.clone();
+                let of = name.to_owned();
                 // Not our child: whether it died or only let go of us is seen from its record.
                 let closed = move || {
                     let _ = std::thread::Builder::new().name("keeper-end".to_owned()).spawn(
@@ -225,8 +227,8 @@ impl Keeper {
         ended_of(self.shared.end_of(&link, &job.key, link.ask(asks)).await?, &job.key)
     }
 
-    /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Nothing
-    /// where it is not ready, or not any more: then nothing was started. Dropped before its end, it
+    /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Returns
+    /// `None` if it is not ready, or not any more: then nothing was started. Dropped before its end, it
     /// kills the job.
     pub async fn begin(&self, keeper: &str, key: &str) -> Result<Option<Ended>, KeeperError> {
         let Some(link) = self.shared.link(keeper) else { return Ok(None) };

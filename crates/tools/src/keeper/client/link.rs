@@ -140,7 +140,7 @@ impl Link {
     }
 
     /// Lets a job begin that the keeper was told last to get ready; what it says of it comes later.
-    /// Nothing where there is no such job, or nobody waits for the word to begin any more.
+    /// Returns `None` if there is no such job, or nobody waits for the word to begin any more.
     pub(super) fn begin(
         &self,
         key: &str,

@@ -27,7 +27,7 @@ impl Brands {
         Self { keeper: keeper.to_owned(), given: 0, limit }
     }
 
-    /// Brands what this process starts next; nothing where the limit is too low for that.
+    /// Brands what this process starts next. Returns `None` if the limit is too low for that.
     pub(crate) fn next(&mut self) -> Option<u64> {
         self.given += 1;
         let mut hasher = DefaultHasher::new();

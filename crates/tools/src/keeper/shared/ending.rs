@@ -11,7 +11,7 @@ use super::shown::Shown;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// How.
-    pub how: How,
+    pub how: Exit,
     /// How long it took.
     pub took: Duration,
     /// What it wrote.
@@ -24,19 +24,19 @@ pub struct Ended {
     pub left: Vec<Left>,
     /// Why what it left running was killed later, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Why>,
+    pub rest: Option<KillReason>,
 }
 
 /// How the process of a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum Exit {
     /// By itself, with this exit code.
     Code(i32),
     /// By a signal that the keeper did not send.
     Signal(i32),
     /// The keeper killed it.
-    Killed(Why),
+    Killed(KillReason),
     /// It could not be started, for this reason.
     Failed(String),
 }
@@ -44,7 +44,7 @@ pub enum How {
 /// Why a keeper killed a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum KillReason {
     /// It took too long.
     Wall(Duration),
     /// It wrote nothing for too long.
@@ -69,25 +69,26 @@ pub struct Left {
 impl Ended {
     /// The end of a job that could not be started.
     pub(crate) fn failed(reason: String) -> Self {
-        let (how, output) = (How::Failed(reason), Shown::default());
+        let how = Exit::Failed(reason);
+        let output = Shown::default();
         Self { how, took: Duration::ZERO, output, errors: None, left: Vec::new(), rest: None }
     }
 }
 
-impl How {
+impl Exit {
     /// The exit code as a shell would tell it: 128 and the signal's number where one ended it.
     pub fn code(&self) -> i32 {
         match self {
             Self::Code(code) => *code,
             Self::Signal(signal) => 128 + signal,
-            Self::Killed(Why::Wall(_) | Why::Idle(_)) => 124,
+            Self::Killed(KillReason::Wall(_) | KillReason::Idle(_)) => 124,
             Self::Killed(_) => 137,
             Self::Failed(_) => 127,
         }
     }
 }
 
-impl fmt::Display for How {
+impl fmt::Display for Exit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(formatter, "exit code {code}"),
@@ -101,7 +102,7 @@ impl fmt::Display for How {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for KillReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wall(limit) => {
@@ -149,9 +150,9 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_a_shell() {
-        assert_eq!(How::Code(3).code(), 3);
-        assert_eq!(How::Signal(9).code(), 137);
-        assert_eq!(How::Signal(15).to_string(), "exit code 143: ended by SIGTERM");
-        assert_eq!(How::Killed(Why::Wall(Duration::from_secs(2))).code(), 124);
+        assert_eq!(Exit::Code(3).code(), 3);
+        assert_eq!(Exit::Signal(9).code(), 137);
+        assert_eq!(Exit::Signal(15).to_string(), "exit code 143: ended by SIGTERM");
+        assert_eq!(Exit::Killed(KillReason::Wall(Duration::from_secs(2))).code(), 124);
     }
 }

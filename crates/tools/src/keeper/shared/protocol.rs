@@ -173,7 +173,7 @@ impl Incoming {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether what came first is this greeting; nothing as long as too little came.
+    /// Whether what came first is this greeting. Returns `None` if too little came.
     pub(crate) fn begins_with(&mut self, greeting: &[u8]) -> Option<bool> {
         let begun = self.bytes.get(self.taken..self.taken + greeting.len())?;
         self.taken += greeting.len();
@@ -250,7 +250,8 @@ mod tests {
         let one = frame(&Request { number: 7, asks }).unwrap();
         let stream = [one.clone(), one].concat();
         for step in 1..stream.len() {
-            let (mut incoming, mut seen) = (Incoming::default(), 0);
+            let mut incoming = Incoming::default();
+            let mut seen = 0;
             for piece in stream.chunks(step) {
                 incoming.push(piece);
                 while let Some(request) = incoming.next::<Request>().unwrap() {

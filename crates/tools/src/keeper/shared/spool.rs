@@ -70,7 +70,9 @@ impl Record {
         };
         let keeper = ProcessIdentity::from_str(&identity)
             .map_err(|()| "What its keeper knew cannot be read.".to_owned())?;
-        let (starting, ended, over) = (HashMap::new(), HashMap::new(), Vec::new());
+        let starting = HashMap::new();
+        let ended = HashMap::new();
+        let over = Vec::new();
         let mut record = Self { keeper, starting, ended, over };
         for line in lines {
             match line {

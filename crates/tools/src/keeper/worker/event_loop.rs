@@ -18,7 +18,7 @@ use super::spool::Spool;
 use super::syscalls::child_signals;
 use crate::keeper::shared::protocol::{Around, Asks, Reply, Request, Says, frame};
 use crate::keeper::shared::spool::TOKEN;
-use crate::keeper::shared::{Job, Why};
+use crate::keeper::shared::{Job, KillReason};
 
 /// How long a fresh keeper waits for its agent.
 const FIRST: Duration = Duration::from_secs(10);
@@ -241,9 +241,9 @@ impl Worker {
             Asks::Read { key, offset, limit } => self.jobs.read(&key, offset, limit),
             Asks::Write { key, bytes } => self.jobs.write(&key, Some(&bytes)),
             Asks::CloseInput { key } => self.jobs.write(&key, None),
-            Asks::Stop { key } => return self.jobs.stop(&key, waiter, Why::Stopped, now),
+            Asks::Stop { key } => return self.jobs.stop(&key, waiter, KillReason::Stopped, now),
             Asks::StopSession { session } => {
-                self.jobs.stop_session(&session, Why::Stopped, now);
+                self.jobs.stop_session(&session, KillReason::Stopped, now);
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.stopping.push((number, session));
                 }
@@ -299,7 +299,7 @@ impl Worker {
         self.jobs.let_go(id, now);
         for session in connection.sessions.clone() {
             if !self.is_shared(id, &session) {
-                self.jobs.stop_session(&session, Why::AgentLeft, now);
+                self.jobs.stop_session(&session, KillReason::AgentLeft, now);
             }
         }
     }
@@ -313,7 +313,7 @@ impl Worker {
     fn watch_sessions(&mut self, now: Duration) {
         for (session, since) in &self.orphaned {
             if now >= *since + self.grace {
-                self.jobs.stop_session(session, Why::AgentGone, now);
+                self.jobs.stop_session(session, KillReason::AgentGone, now);
             }
         }
         let mut answers = Vec::new();

@@ -13,12 +13,12 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::jobs::Waiter;
-use super::live::{Pipes, Started, lay_out};
+use super::live::{Pipes, StartContext, Started, lay_out};
 use super::spawn::Beginning;
 use crate::keeper::shared::brand::brand_of;
 use crate::keeper::shared::protocol::Asks;
 use crate::keeper::shared::{Job, Streams};
-use crate::sandbox::{Chambers, Spawning};
+use crate::sandbox::Spawning;
 
 /// So long a process is held. Writing down takes a moment; whoever takes longer starts it anew.
 const HELD: Duration = Duration::from_secs(1);
@@ -43,9 +43,11 @@ pub(super) struct Begun {
     pub(super) job: Job,
     pub(super) brand: Option<u64>,
     pub(super) waiter: Waiter,
-    /// Since when its process is there, and since when it runs.
-    pub(super) times: (Duration, Duration),
-    pub(super) process: (Started, Option<Spawning>),
+    /// Since when its process is there.
+    pub(super) forked: Duration,
+    /// Since when it runs.
+    pub(super) started: Duration,
+    pub(super) process: Started,
 }
 
 /// What became of a job that was held.
@@ -56,16 +58,17 @@ pub(super) enum Settled {
 }
 
 impl Held {
-    /// Gets the process of a job ready, which waits at a gate; nothing where that cannot be done ahead.
+    /// Gets the process of a job ready, which waits at a gate. Returns `None` if that cannot be done
+    /// ahead.
     pub(super) fn new(
-        keeper: &str,
+        context: &mut StartContext<'_>,
         job: Job,
         gate: OwnedFd,
-        nothing: &OwnedFd,
-        chambers: &mut Chambers,
-        (brand, waiter, now): (Option<u64>, Waiter, Duration),
+        brand: Option<u64>,
+        waiter: Waiter,
+        now: Duration,
     ) -> Option<Self> {
-        let process = Waiting::new(keeper, &job, gate, nothing, chambers).ok()??;
+        let process = Waiting::new(context, &job, gate).ok()??;
         Some(Self { job, brand, waiter, since: now, look: now + FIRST_LOOK, process })
     }
 
@@ -130,11 +133,12 @@ impl Held {
         let Self { job, brand, waiter, since, .. } = self;
         match begun {
             None => Settled::Never(job.key, waiter),
-            Some((time, process)) => Settled::Begun(Box::new(Begun {
+            Some((started, process)) => Settled::Begun(Box::new(Begun {
                 job,
                 brand,
                 waiter,
-                times: (since, time),
+                forked: since,
+                started,
                 process,
             })),
         }
@@ -147,18 +151,12 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(
-        keeper: &str,
-        job: &Job,
-        gate: OwnedFd,
-        nothing: &OwnedFd,
-        chambers: &mut Chambers,
-    ) -> io::Result<Option<Self>> {
+    fn new(context: &mut StartContext<'_>, job: &Job, gate: OwnedFd) -> io::Result<Option<Self>> {
         let Some(sandbox) = &job.sandbox else { return Ok(None) };
-        let (mut ready, mut pipes) = lay_out(keeper, job, nothing, None)?;
+        let (mut ready, mut pipes) = lay_out(context, job, None)?;
         let beginning = ready.wait_behind(&gate);
         pipes.theirs.push(gate);
-        let spawning = chambers.begin(sandbox, ready)?;
+        let spawning = context.chambers.begin(sandbox, ready)?;
         Ok(spawning.map(|spawning| Self { way: Some((beginning, spawning, pipes)) }))
     }
 
@@ -168,17 +166,18 @@ impl Waiting {
     }
 
     /// Lets it go, or answers what there is of it when it has begun, and since when.
-    fn settle(&mut self, gone: bool) -> Option<(Duration, (Started, Option<Spawning>))> {
+    fn settle(&mut self, gone: bool) -> Option<(Duration, Started)> {
         let (beginning, spawning, pipes) = self.way.take()?;
         beginning.prevent();
         // It is known by its number before it can begin.
         if let (Some(time), Some(root)) = (beginning.time(), spawning.number()) {
-            return Some((time, (pipes.of(root), Some(spawning))));
+            return Some((time, pipes.of(root, Some(spawning))));
         }
-        match gone {
-            true => drop(spawning.outcome()),
+        if gone {
+            drop(spawning.outcome());
+        } else {
             // Its place is free for the next when this returns.
-            false => spawning.give_up(),
+            spawning.give_up();
         }
         None
     }

@@ -18,12 +18,12 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::held::Held;
 use super::kill::{Claims, Killing};
-use super::live::{self, Live, PARTING_LOOK, PIECE, how, reason};
+use super::live::{self, Live, PARTING_LOOK, PIECE, StartContext, how, reason};
 use super::spool::{Place, Spool};
 use crate::keeper::shared::brand::Brands;
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::spool::Line;
-use crate::keeper::shared::{Ended, How, Job, Status, Streams, Why};
+use crate::keeper::shared::{Ended, Exit, Job, KillReason, Status, Streams};
 use crate::sandbox::Chambers;
 
 /// Who waits for an answer: a connection and the number of its request.
@@ -160,10 +160,14 @@ impl Jobs {
         })?;
         let outputs = self.outputs(job);
         let brand = self.brands.as_mut().and_then(Brands::next);
-        let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-        match live::start(&self.name, job, nothing, lent.as_ref(), chambers) {
+        let mut context = StartContext {
+            keeper: &self.name,
+            nothing: &self.nothing,
+            chambers: &mut self.chambers,
+        };
+        match live::start(&mut context, job, lent.as_ref()) {
             Ok(started) => {
-                self.watch(Live::new(job, (started, None), outputs, brand, (now, now)));
+                self.watch(Live::new(job, started, outputs, brand, now, now));
                 self.note_start(&job.key);
             }
             Err(error) => self.bury(job, 0, Ended::failed(reason(job, &error)), Vec::new()),
@@ -175,7 +179,7 @@ impl Jobs {
     pub(super) fn end_conversations(&mut self, session: &str, now: Duration) {
         let of = self.live.values_mut().filter(|live| live.job.session == session);
         for live in of.filter(|live| live.job.streams == Streams::Lent) {
-            live.killing.get_or_insert_with(|| Killing::new(Why::AgentGone, now));
+            live.killing.get_or_insert_with(|| Killing::new(KillReason::AgentGone, now));
         }
     }
 
@@ -242,7 +246,7 @@ impl Jobs {
     }
 
     /// Kills a job with all it started; the waiter is told when nothing is left.
-    pub(super) fn stop(&mut self, key: &str, waiter: Waiter, why: Why, now: Duration) {
+    pub(super) fn stop(&mut self, key: &str, waiter: Waiter, why: KillReason, now: Duration) {
         match self.live.get_mut(key) {
             Some(live) => {
                 live.stoppers.push(waiter);
@@ -257,7 +261,7 @@ impl Jobs {
     }
 
     /// Kills all jobs of a session.
-    pub(super) fn stop_session(&mut self, session: &str, why: Why, now: Duration) {
+    pub(super) fn stop_session(&mut self, session: &str, why: KillReason, now: Duration) {
         for live in self.live.values_mut().filter(|live| live.job.session == session) {
             live.killing.get_or_insert_with(|| Killing::new(why, now));
         }
@@ -292,7 +296,7 @@ impl Jobs {
         {
             let failed = live.spawning.take().and_then(|spawning| spawning.outcome().err());
             let how = match failed {
-                Some(error) => How::Failed(reason(&live.job, &error)),
+                Some(error) => Exit::Failed(reason(&live.job, &error)),
                 None => how(status),
             };
             live.exit.get_or_insert((how, now));
@@ -394,7 +398,7 @@ mod tests {
         assert!(jobs.live["foreground"].killing.is_none() && jobs.said().is_empty());
         jobs.advance(START + BACKSTOP);
         let ended = ended(&mut jobs, root, START + BACKSTOP + Duration::from_millis(10));
-        assert_eq!(ended.how, How::Killed(Why::Wall(BACKSTOP)));
+        assert_eq!(ended.how, Exit::Killed(KillReason::Wall(BACKSTOP)));
         assert!(jobs.is_idle());
     }
 
@@ -405,6 +409,6 @@ mod tests {
         assert!(jobs.live["background"].killing.is_none());
         jobs.advance(START + 10 * BACKSTOP);
         let ended = ended(&mut jobs, root, START + 10 * BACKSTOP);
-        assert_eq!(ended.how, How::Killed(Why::Wall(10 * BACKSTOP)));
+        assert_eq!(ended.how, Exit::Killed(KillReason::Wall(10 * BACKSTOP)));
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::held::Held;
 use super::live::Live;
-use crate::keeper::shared::Why;
+use crate::keeper::shared::KillReason;
 use crate::keeper::shared::brand::brand_of;
 use crate::keeper::shared::marks::JOB_MARK;
 use crate::keeper::shared::processes::{Process, Snapshot, mark, own_pid, signal, signal_group};
@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A job on its way out.
 pub(super) struct Killing {
-    pub(super) why: Why,
+    pub(super) why: KillReason,
     since: Duration,
     next: Duration,
     asked: bool,
 }
 
 impl Killing {
-    pub(super) fn new(why: Why, now: Duration) -> Self {
+    pub(super) fn new(why: KillReason, now: Duration) -> Self {
         Self { why, since: now, next: now, asked: false }
     }
 

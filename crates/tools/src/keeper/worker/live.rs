@@ -13,7 +13,7 @@ use super::kill::Killing;
 use super::output::Output;
 use super::spawn::{Ready, Start};
 use crate::keeper::shared::marks::{JOB_MARK, KEEPER_MARK};
-use crate::keeper::shared::{BACKSTOP, Ended, How, Job, Shown, Streams, Why};
+use crate::keeper::shared::{BACKSTOP, Ended, Exit, Job, KillReason, Shown, Streams};
 use crate::sandbox::{Chambers, Spawning};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
@@ -44,7 +44,7 @@ pub(super) struct Live {
     errors: Option<(Option<OwnedFd>, Output)>,
     pub(super) input: Option<Input>,
     /// How its root ended, and when.
-    pub(super) exit: Option<(How, Duration)>,
+    pub(super) exit: Option<(Exit, Duration)>,
     /// What was told at its end, when it left processes behind.
     pub(super) told: Option<Ended>,
     pub(super) killing: Option<Killing>,
@@ -52,6 +52,13 @@ pub(super) struct Live {
     pub(super) waiters: Vec<Waiter>,
     /// Who waits until nothing of it is left.
     pub(super) stoppers: Vec<Waiter>,
+}
+
+/// Where what a job writes goes.
+pub(super) struct Outputs {
+    pub(super) output: Output,
+    /// For standard error, where it is read by itself.
+    pub(super) errors: Output,
 }
 
 /// Which way a descriptor is used.
@@ -62,14 +69,16 @@ pub(super) enum Direction {
 }
 
 impl Live {
-    /// A job whose process was started.
+    /// A job whose process is there since `forked` and runs since `now`.
     pub(super) fn new(
         job: &Job,
-        (Started { root, pipe, errors, input }, spawning): (Started, Option<Spawning>),
-        (output, complaints): (Output, Output),
+        started: Started,
+        outputs: Outputs,
         brand: Option<u64>,
-        (forked, now): (Duration, Duration),
+        forked: Duration,
+        now: Duration,
     ) -> Self {
+        let Started { root, pipe, errors, input, spawning } = started;
         let mut live = Self {
             job: Job {
                 key: job.key.clone(),
@@ -90,8 +99,8 @@ impl Live {
             wrote: now,
             young: true,
             pipe: Some(pipe),
-            output,
-            errors: errors.map(|pipe| (Some(pipe), complaints)),
+            output: outputs.output,
+            errors: errors.map(|pipe| (Some(pipe), outputs.errors)),
             input,
             exit: None,
             told: None,
@@ -131,9 +140,9 @@ impl Live {
             return;
         }
         let why = if let Some(wall) = self.wall().filter(|wall| now >= self.started + *wall) {
-            Why::Wall(wall)
+            KillReason::Wall(wall)
         } else if let Some(idle) = self.job.limits.idle.filter(|idle| now >= self.wrote + *idle) {
-            Why::Idle(idle)
+            KillReason::Idle(idle)
         } else {
             return;
         };
@@ -204,11 +213,11 @@ fn drain(pipe: &mut Option<OwnedFd>, output: &mut Output, buffer: &mut [u8]) {
     }
 }
 
-pub(super) fn how(status: WaitStatus) -> How {
+pub(super) fn how(status: WaitStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => How::Code(code),
-        (None, Some(signal)) => How::Signal(signal),
-        (None, None) => How::Signal(0),
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Signal(0),
     }
 }
 
@@ -227,6 +236,18 @@ pub(super) struct Started {
     pipe: OwnedFd,
     errors: Option<OwnedFd>,
     input: Option<Input>,
+    /// Tells whether it became its program, where that was not waited for.
+    spawning: Option<Spawning>,
+}
+
+/// What every process of a keeper is started with.
+pub(super) struct StartContext<'a> {
+    /// The keeper's name, which marks the process.
+    pub(super) keeper: &'a str,
+    /// What a job reads that has no input and was lent no connection.
+    pub(super) nothing: &'a OwnedFd,
+    /// Where jobs with a sandbox are started.
+    pub(super) chambers: &'a mut Chambers,
 }
 
 /// The pipes of a process that is about to be there.
@@ -240,9 +261,9 @@ pub(super) struct Pipes {
 
 impl Pipes {
     /// They are those of this process.
-    pub(super) fn of(self, root: i32) -> Started {
+    pub(super) fn of(self, root: i32, spawning: Option<Spawning>) -> Started {
         let Self { pipe, errors, input, .. } = self;
-        Started { root, pipe, errors, input }
+        Started { root, pipe, errors, input, spawning }
     }
 }
 
@@ -253,28 +274,24 @@ fn pipe_from() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Starts the process of a job, which reads from `nothing` unless it has an input or was lent a
-/// connection.
+/// Starts the process of a job, which may have been lent a connection.
 pub(super) fn start(
-    keeper: &str,
+    context: &mut StartContext<'_>,
     job: &Job,
-    nothing: &OwnedFd,
     lent: Option<&OwnedFd>,
-    chambers: &mut Chambers,
 ) -> io::Result<Started> {
-    let (ready, pipes) = lay_out(keeper, job, nothing, lent)?;
+    let (ready, pipes) = lay_out(context, job, lent)?;
     let root = match &job.sandbox {
-        Some(sandbox) => chambers.spawn(sandbox, ready)?,
+        Some(sandbox) => context.chambers.spawn(sandbox, ready)?,
         None => ready.spawn(None)?,
     };
-    Ok(pipes.of(root))
+    Ok(pipes.of(root, None))
 }
 
 /// Lays out what the process of a job is started with.
 pub(super) fn lay_out(
-    keeper: &str,
+    context: &StartContext<'_>,
     job: &Job,
-    nothing: &OwnedFd,
     lent: Option<&OwnedFd>,
 ) -> io::Result<(Ready, Pipes)> {
     use rustix::pipe::{PipeFlags, pipe_with};
@@ -296,12 +313,12 @@ pub(super) fn lay_out(
     };
     let own = job.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let environment: Vec<(&str, &str)> =
-        own.chain([(KEEPER_MARK, keeper), (JOB_MARK, &job.key)]).collect();
+        own.chain([(KEEPER_MARK, context.keeper), (JOB_MARK, &job.key)]).collect();
     let ready = Start {
         program: &job.program,
         directory: &job.directory,
         environment: &environment,
-        input: lent.unwrap_or(input.as_ref().map_or(nothing, |(end, _)| end)).as_fd(),
+        input: lent.unwrap_or(input.as_ref().map_or(context.nothing, |(end, _)| end)).as_fd(),
         output: lent.unwrap_or(&end).as_fd(),
         errors: errors.as_ref().map_or(end.as_fd(), |(_, end)| end.as_fd()),
     }

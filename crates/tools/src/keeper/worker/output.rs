@@ -35,8 +35,10 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(path: PathBuf, cap: u64) -> Self {
-        let (head, tail) = (Vec::new(), Vec::new());
-        let (redactor, flow) = (Redactor::default(), Flow::default());
+        let head = Vec::new();
+        let tail = Vec::new();
+        let redactor = Redactor::default();
+        let flow = Flow::default();
         Self { head, tail, total: 0, path, file: None, kept: 0, cap, redactor, flow }
     }
 

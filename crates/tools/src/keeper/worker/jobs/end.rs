@@ -7,7 +7,7 @@ use super::{Jobs, Kept, Past, Said, Waiter};
 use crate::keeper::shared::processes::{Snapshot, command_line, own_children};
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::spool::Line;
-use crate::keeper::shared::{Ended, How, Job, Left};
+use crate::keeper::shared::{Ended, Exit, Job, Left};
 use crate::keeper::worker::spool::Place;
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
@@ -60,9 +60,9 @@ impl Jobs {
         let killed = live.killing.is_some();
         if live.told.is_none() {
             live.drain(&mut self.buffer);
-            let (exit, at) = live.exit.clone().unwrap_or((How::Signal(libc::SIGKILL), now));
+            let (exit, at) = live.exit.clone().unwrap_or((Exit::Signal(libc::SIGKILL), now));
             let how = match &live.killing {
-                Some(killing) => How::Killed(killing.why),
+                Some(killing) => Exit::Killed(killing.why),
                 None => exit,
             };
             let left: Vec<_> =

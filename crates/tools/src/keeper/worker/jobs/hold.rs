@@ -9,7 +9,7 @@ use crate::keeper::shared::brand::Brands;
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::spool::Line;
 use crate::keeper::worker::held::{Begun, Held, Settled};
-use crate::keeper::worker::live::Live;
+use crate::keeper::worker::live::{Live, StartContext};
 
 impl Jobs {
     /// Gets a job ready whose gate will be opened in a moment, and tells the waiter its end. Where it
@@ -29,9 +29,12 @@ impl Jobs {
             && self.spool.write(&Line::Starting { key: key.clone() }).is_ok()
         {
             let brand = self.brands.as_mut().and_then(Brands::next);
-            let (nothing, chambers) = (&self.nothing, &mut self.chambers);
-            let around = (brand, waiter, now);
-            self.held = Held::new(&self.name, job, gate, nothing, chambers, around);
+            let mut context = StartContext {
+                keeper: &self.name,
+                nothing: &self.nothing,
+                chambers: &mut self.chambers,
+            };
+            self.held = Held::new(&mut context, job, gate, brand, waiter, now);
             if self.held.is_some() {
                 return;
             }
@@ -67,10 +70,9 @@ impl Jobs {
 
     /// Takes up a job that began by itself.
     fn take_up(&mut self, begun: Begun, now: Duration) {
-        let Begun { job, brand, waiter, times, process } = begun;
+        let Begun { job, brand, waiter, forked, started, process } = begun;
         let outputs = self.outputs(&job);
-        let times = (times.0, times.1.min(now));
-        let mut live = Live::new(&job, process, outputs, brand, times);
+        let mut live = Live::new(&job, process, outputs, brand, forked, started.min(now));
         live.waiters.push(waiter);
         self.watch(live);
     }

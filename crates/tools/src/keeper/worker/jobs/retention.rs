@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::keeper::shared::spool::Record;
     use crate::keeper::worker::spool::Spool;
-    use crate::keeper::{Ended, How, Job, Limits, Program, Shown, Streams};
+    use crate::keeper::{Ended, Exit, Job, Limits, Program, Shown, Streams};
 
     #[test]
     fn a_long_log_forgets_old_outputs_and_no_job() {
@@ -99,7 +99,7 @@ mod tests {
             };
             let output = Shown { head: vec![7; 12 << 10], total: 12 << 10, ..Shown::default() };
             let ended = Ended {
-                how: How::Code(number % 256),
+                how: Exit::Code(number % 256),
                 took: Duration::ZERO,
                 output,
                 errors: None,
@@ -113,7 +113,7 @@ mod tests {
         for number in 0..400 {
             let key = format!("job-{number}");
             for ended in [&record.ended[&key], &jobs.past_end(&key).unwrap()] {
-                assert_eq!(ended.how, How::Code(number % 256));
+                assert_eq!(ended.how, Exit::Code(number % 256));
                 assert_eq!(ended.output.total, 12 << 10);
                 let whole = ended.output.head.len() == 12 << 10;
                 assert!(whole || number < 400 - i32::try_from(WHOLE).unwrap());

@@ -5,18 +5,18 @@ use std::os::fd::OwnedFd;
 use super::Jobs;
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::{Job, read_part};
-use crate::keeper::worker::live::Direction;
+use crate::keeper::worker::live::{Direction, Outputs};
 use crate::keeper::worker::output::{CAP, Output};
 
 /// So many connections are lent at once before their jobs are started; more is a mistake.
 const MOST_LENT: usize = 64;
 
 impl Jobs {
-    pub(super) fn outputs(&self, job: &Job) -> (Output, Output) {
+    pub(super) fn outputs(&self, job: &Job) -> Outputs {
         let cap = job.limits.output.unwrap_or(CAP);
         let output = Output::new(self.spool.output_path(&job.key), cap);
         let without = |output: Output| output.without_secrets(&self.redactor);
-        (without(output), without(Output::in_memory()))
+        Outputs { output: without(output), errors: without(Output::in_memory()) }
     }
 
     /// Keeps a connection for the job with this key.
@@ -42,9 +42,10 @@ impl Jobs {
     /// Bytes for the input of a job, or its end.
     pub(in crate::keeper::worker) fn write(&mut self, key: &str, bytes: Option<&[u8]>) -> Says {
         let Some(live) = self.live.get_mut(key) else {
-            return match self.past.contains_key(key) {
-                true => Says::Refused("It has ended.".to_owned()),
-                false => Says::UnknownKey,
+            return if self.past.contains_key(key) {
+                Says::Refused("It has ended.".to_owned())
+            } else {
+                Says::UnknownKey
             };
         };
         let Some(input) = &mut live.input else {
