@@ -69,7 +69,9 @@ impl Route {
         if self.loopback {
             builder = builder.no_proxy();
         }
-        builder.build().map_err(|error| format!("no HTTP client can be made: {}", causes(&error)))
+        builder
+            .build()
+            .map_err(|error| format!("could not create an HTTP client: {}", causes(&error)))
     }
 }
 
@@ -77,11 +79,11 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        .map_err(|error| format!("could not set up TLS: {error}"))?;
     let builder = if encrypted {
         builder
             .with_platform_verifier()
-            .map_err(|error| format!("the system's certificates cannot be loaded: {error}"))?
+            .map_err(|error| format!("could not load the system's certificates: {error}"))?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };
@@ -106,7 +108,10 @@ pub(crate) fn headers(provider: &Provider, secret: Option<&Secret>) -> Result<He
             }
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            format!("the key from {} holds characters that cannot be sent", provider.key.describe())
+            format!(
+                "the key from {} contains characters that cannot be sent",
+                provider.key.describe()
+            )
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);

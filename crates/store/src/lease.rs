@@ -273,7 +273,9 @@ impl LeaseRow {
     fn from(row: &crate::Row<'_>) -> Result<Self> {
         let process: Option<String> = row.get(1)?;
         let process = process.map(|text| {
-            text.parse().map_err(|()| Error::Statement(format!("\"{text}\" names no process")))
+            text.parse().map_err(|()| {
+                Error::Statement(format!("\"{text}\" is not a valid process identity"))
+            })
         });
         let (resource, epoch, beat, ttl): (String, i64, i64, i64) =
             (row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?);

@@ -63,8 +63,8 @@ impl Tool for Process {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "process".to_owned(),
-            description: "Runs commands in the background and looks after them. You are told when \
-                          one ends; acknowledge that once you have acted on it. They end when the \
+            description: "Runs and manages commands in the background. You are notified when \
+                          one ends; acknowledge it once you have acted on it. They end when the \
                           agent does."
                 .to_owned(),
             parameters: schema::parameters::<Arguments>(),
@@ -124,7 +124,7 @@ async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Settled {
     match verb(call) {
         Some(Verb::Start) => {}
         Some(Verb::Write) => {
-            return Settled::Unknown("The text may have been written or not.".to_owned());
+            return Settled::Unknown("The text may or may not have been written.".to_owned());
         }
         // Done twice, they do the same.
         _ => return Settled::NotStarted,
@@ -154,14 +154,14 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
         arguments
             .process
             .as_deref()
-            .ok_or_else(|| Outcome::failed("Say which process, by its name. Nothing was done."))
+            .ok_or_else(|| Outcome::failed("Name the process. Nothing was done."))
     };
     match arguments.action {
         Verb::Start => {
             let command = arguments
                 .command
                 .as_deref()
-                .ok_or_else(|| Outcome::failed("Say which command to start. Nothing was done."))?;
+                .ok_or_else(|| Outcome::failed("Name the command to start. Nothing was done."))?;
             start(call, plan, command).await
         }
         Verb::List => Ok(list(call).await),
@@ -184,7 +184,7 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
             let limit = match arguments.seconds {
                 None => DEFAULT_WAIT,
                 Some(seconds) => Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| Outcome::failed("The seconds must not be below 0."))?
+                    .map_err(|_| Outcome::failed("`seconds` must not be negative."))?
                     .min(LONGEST_WAIT),
             };
             let name = name()?;
@@ -226,7 +226,7 @@ async fn start(
 
 fn started(call: Invocation<'_>, keeper: &str, command: &str) -> Outcome {
     call.workplace.processes.started(call.id, keeper, command);
-    Outcome::said(format!("Started the process {}.", call.id)).fact(Fact::Background {
+    Outcome::said(format!("Started process {}.", call.id)).fact(Fact::Background {
         process: call.id.to_owned(),
         keeper: keeper.to_owned(),
         command: command.to_owned(),
@@ -268,7 +268,7 @@ async fn view(call: Invocation<'_>, name: &str) -> Result<View, KeeperError> {
     }
     Ok(View::FromJournal(match known.state {
         ProcessState::Ended(how) | ProcessState::Acknowledged(how) => format!("ended, {how}"),
-        ProcessState::Running => "gone with its keeper; how it ended is not known".to_owned(),
+        ProcessState::Running => "gone with its keeper; how it ended is unknown".to_owned(),
     }))
 }
 
@@ -329,7 +329,7 @@ fn state_text(view: &View) -> String {
         }
         View::Past(ended) => format!("ended, {} ({:.1} s)", ended.how, ended.took.as_secs_f64()),
         View::FromJournal(words) => words.clone(),
-        View::Unknown => "not known".to_owned(),
+        View::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -382,7 +382,7 @@ async fn read(call: Invocation<'_>, name: &str, offset: u64) -> Result<Outcome, 
     let end = from + bytes.len() as u64;
     let mut first = format!("Bytes {from} to {end} of {total}.");
     if from > offset {
-        first.push_str(&format!(" Those before, from {offset} on, were not kept."));
+        first.push_str(&format!(" Earlier bytes, from {offset} on, were not kept."));
     }
     Ok(Outcome::said(first).data(String::from_utf8_lossy(&bytes)))
 }

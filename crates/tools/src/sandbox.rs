@@ -111,7 +111,7 @@ impl Sandbox {
         };
         self.required.then(|| {
             format!(
-                "Nothing was run: {missing}, and the configuration demands a sandbox ([sandbox] \
+                "Nothing was run: {missing}, and the configuration requires a sandbox ([sandbox] \
                  mode = \"require\")."
             )
         })

@@ -117,7 +117,9 @@ fn command_and_limit(call: Invocation<'_>) -> Result<(String, Duration), Outcome
             Duration::try_from_secs_f64(seconds).unwrap_or(BACKSTOP).min(BACKSTOP)
         }
         Some(_) => {
-            return Err(Outcome::failed("The timeout must be above 0 seconds. Nothing was done."));
+            return Err(Outcome::failed(
+                "`timeout` must be more than 0 seconds. Nothing was done.",
+            ));
         }
     };
     Ok((command, limit))
@@ -146,7 +148,7 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
     Err(match settle(call, plan).await {
         RecoveredCall::Ended(ended) => outcome(call, &keeper, &command, &ended),
         RecoveredCall::NotStarted => Outcome::failed(
-            "The keeper of processes was lost before the command started. Nothing was done; try again.",
+            "The process keeper was lost before the command started. Nothing was done; try again.",
         ),
         RecoveredCall::Unknown(_) => Outcome::failed(error.to_string()).fact(Fact::InDoubt),
     })
@@ -258,7 +260,7 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
     let network = ["unreachable", "resolve host", "name resolution", "Connection refused"];
     if sandbox.network == Network::Closed && says(&network) {
-        return Some("Commands have no network here: the configuration denies it.");
+        return Some("Commands have no network access here: the configuration denies it.");
     }
     says(&["Permission denied", "permission denied", "not permitted", "EACCES"]).then_some(
         "Commands run in a sandbox: they write only in the workspace, temporary directories and \
@@ -270,14 +272,16 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
 /// What the model is told at the end of a command.
 fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> Outcome {
     let code = ended.how.code();
-    let first = format!("{} ({:.1} s)", ended.how, ended.took.as_secs_f64());
+    let mut first = format!("{} ({:.1} s)", ended.how, ended.took.as_secs_f64());
+    let has_run = !matches!(ended.how, Exit::Failed(_));
+    if has_run && ended.output.total == 0 {
+        first.push_str(", no output");
+    }
     let mut outcome = if code == 0 { Outcome::said(first) } else { Outcome::failed(first) };
-    if matches!(ended.how, Exit::Failed(_)) {
+    if !has_run {
         return outcome;
     }
-    if ended.output.total == 0 {
-        outcome.pieces.push(Piece::Said("It wrote nothing.".to_owned()));
-    } else {
+    if ended.output.total > 0 {
         outcome = outcome.data(ended.output.text());
     }
     if ended.output.is_shortened() {

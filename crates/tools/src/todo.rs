@@ -124,13 +124,13 @@ impl Tool for Todo {
 }
 
 fn replaced(steps: Vec<TodoStep>) -> Result<Outcome, Outcome> {
-    let wrong = |what: String| Outcome::failed(format!("{what} The list is as it was."));
+    let wrong = |what: String| Outcome::failed(format!("{what} The list is unchanged."));
     if steps.len() > MOST {
-        return Err(wrong(format!("{} steps are too many; {MOST} is the most.", steps.len())));
+        return Err(wrong(format!("{} steps are too many; the limit is {MOST}.", steps.len())));
     }
     for (number, step) in (1..).zip(&steps) {
         if step.content.trim().is_empty() {
-            return Err(wrong(format!("Step {number} says nothing.")));
+            return Err(wrong(format!("Step {number} is empty.")));
         }
         if step.content.len() > LONGEST {
             return Err(wrong(format!("Step {number} is longer than {LONGEST} bytes.")));

@@ -144,7 +144,7 @@ fn the_holder_is_stopped_past_its_lease(url: Option<&str>) {
     gate.open();
     one.cont();
     let told = one.next_line(SOON).unwrap();
-    assert!(told.starts_with("error: ") && told.contains("moved on"), "{told}");
+    assert!(told.starts_with("error: ") && told.contains("was taken over"), "{told}");
     one.wait(SOON);
     assert_eq!(place.entries(id).len(), before + 1);
     all_is_well(&place, id, "SUMMARY 2");

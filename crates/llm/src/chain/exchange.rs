@@ -123,7 +123,7 @@ impl Exchange<'_> {
     ) -> Result<T, Broken> {
         let until = Instant::now() + limit;
         if until < self.deadline {
-            let words = || format!("no byte came for {} s", limit.as_secs_f64());
+            let words = || format!("nothing was received for {} s", limit.as_secs_f64());
             timeout_at(until, future).await.map_err(|_| Broken::new(Fault::Stalled, words()))
         } else {
             let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());

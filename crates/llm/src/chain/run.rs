@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
         let bad = |words: String| Broken::new(Fault::BadRequest, words);
         let headers = headers(provider, trial.secret.as_ref()).map_err(bad)?;
         let body = encode(candidate, self.request, &trial.quirks)
-            .map_err(|error| bad(format!("the request cannot be written: {error}")))?;
+            .map_err(|error| bad(format!("could not build the request: {error}")))?;
         let pool = self.client.transport.pool(provider, self.limits.connect).map_err(bad)?;
         let request = pool.post(provider.endpoint()).headers(headers).body(body).build();
         let request = request.map_err(|error| bad(mainstay_message::causes(&error)))?;

@@ -119,7 +119,7 @@ async fn the_failure_is_the_chain_with_the_first_cause_first() {
     let (outcome, _) = call(&Client::seeded(3), &chain, &request, &quick()).await;
     let said = outcome.unwrap_err().to_string();
     let start = "openai/m: 400 max_tokens not supported; again with another form of max_tokens: \
-                 402 insufficient credit; fallback anthropic/m: 529 Overloaded (4 times), waited";
+                 402 insufficient credit; fallback anthropic/m: 529 Overloaded after 4 attempts in";
     assert!(said.starts_with(start), "{said}");
 }
 

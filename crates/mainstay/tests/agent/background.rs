@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The name of the process that the first result tells of.
 fn name(asked: &Asked) -> String {
     let results = asked.results();
-    let text = results.iter().find_map(|(_, text)| text.split("Started the process ").nth(1));
+    let text = results.iter().find_map(|(_, text)| text.split("Started process ").nth(1));
     text.expect("a process was started").split('.').next().unwrap().to_owned()
 }
 

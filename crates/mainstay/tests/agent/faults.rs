@@ -206,7 +206,11 @@ fn errors_in_the_twentieth_round_keep_all_that_was_done() {
     let session = failed.session();
     for _ in 0..4 {
         let again = world.run(&["resume", &session, "--yes"]).ended_with(1);
-        assert!(again.stderr.contains("500 the server is on fire (2 times)"), "{}", again.stderr);
+        assert!(
+            again.stderr.contains("500 the server is on fire after 2 attempts"),
+            "{}",
+            again.stderr
+        );
     }
     let done = world.run(&["resume", &session, "--yes"]).ended_with(0);
     assert_eq!(done.stdout, "All counted.\n");

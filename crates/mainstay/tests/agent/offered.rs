@@ -33,7 +33,7 @@ fn a_tool_that_was_asked_for_is_offered_from_then_on_also_after_a_kill() {
     }
     assert_eq!(asked.len(), 3);
     let result = &asked[1].results()[0].1;
-    assert!(result.contains("Loaded: glob. There is no teleport."), "{result}");
+    assert!(result.contains("Loaded: glob. Not found: teleport."), "{result}");
     world.model.assert_no_violations();
 }
 

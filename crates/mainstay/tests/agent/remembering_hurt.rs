@@ -86,7 +86,7 @@ fn slow_heavy_killed_at_every_sync_each_change_of_memory_is_made_once() {
         assert_eq!(place.notes(), ["second", "likes tabs"]);
         // Every call was told that it was done, however often the process died.
         let results = server.asked().pop().unwrap().results();
-        assert!(results.iter().all(|(_, text)| !text.contains("no note has")), "{results:?}");
+        assert!(results.iter().all(|(_, text)| !text.contains("no note contains")), "{results:?}");
         server.assert_no_violations();
     };
     let swept = Sweep::of(Mode::Kill).only(&[Kind::Sync]).run(prepare, verify);

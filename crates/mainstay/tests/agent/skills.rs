@@ -68,7 +68,7 @@ fn names_are_told_first_the_body_on_demand_and_scripts_run_under_the_policy() {
     );
     assert!(texts[0].contains("scripts/hello.sh") && texts[0].contains("<skill "), "{texts:?}");
     assert!(texts[1].contains("a reference"), "{texts:?}");
-    assert!(texts[2].contains("which no tool opens"), "{texts:?}");
+    assert!(texts[2].contains("which tools cannot open"), "{texts:?}");
     assert!(texts[3].contains("propose_skill"), "{texts:?}");
     assert!(texts[4].contains("hello from a script"), "{texts:?}");
     assert!(

@@ -67,7 +67,7 @@ fn a_wrong_place_in_the_configuration_is_told_with_the_way_to_write_it() {
     let world = calling(Vec::new());
     world.configure_more("[fetch]\nallow_private = [\"localhost\"]");
     let told = world.run(&["run", "hello"]).ended_with(2);
-    assert!(told.stderr.contains("\"localhost\" is no host with its port"), "{}", told.stderr);
+    assert!(told.stderr.contains("\"localhost\" is not a valid host and port"), "{}", told.stderr);
     assert!(told.stderr.contains("localhost:8080"), "{}", told.stderr);
     assert_eq!(world.model.requests(), 0);
 }
@@ -175,7 +175,7 @@ fn the_list_of_steps_is_there_after_a_kill_and_in_the_next_turn() {
     let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
     world.run(&["run", "--session", &told.session(), "more"]).ended_with(0);
     let results = results(&world);
-    assert!(results[1].contains("The list is as it was"), "{results:?}");
+    assert!(results[1].contains("The list is unchanged"), "{results:?}");
     for result in [&results[0], &results[3], &results[4]] {
         assert_eq!(result, "[x] look\n[>] act", "{results:?}");
     }

@@ -39,7 +39,7 @@ impl Prepared {
     pub fn new(fact: &NewFact) -> Result<Self> {
         let content = kept(&fact.content);
         if content.is_empty() {
-            return Err(Error::Refused("a fact without words cannot be remembered".to_owned()));
+            return Err(Error::Refused("a fact needs text".to_owned()));
         }
         let length = content.chars().count();
         if length > CONTENT_LIMIT {

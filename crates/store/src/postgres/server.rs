@@ -214,7 +214,7 @@ where
 /// TLS that trusts what the operating system trusts.
 fn platform_tls() -> Result<MakeRustlsConnect> {
     let failed = |error: &dyn std::fmt::Display| {
-        Error::Io(format!("the system's certificates cannot be used: {error}"))
+        Error::Io(format!("could not load the system's certificates: {error}"))
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)

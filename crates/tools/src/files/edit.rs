@@ -143,7 +143,7 @@ impl Edit {
             Some((content, _)) if metadata.len() <= EDIT_LIMIT => content.clone(),
             _ => {
                 return Err(Outcome::failed(format!(
-                    "{} is too big to edit ({}). Use `shell`.",
+                    "{} is too large to edit ({}). Use `shell`.",
                     bounds.shown(&path),
                     size(metadata.len())
                 )));
@@ -211,7 +211,7 @@ fn run(
     };
     if plan.is_some_and(differs) {
         return Err(Outcome::failed(format!(
-            "{shown} was changed by somebody else while the edit waited, and was left alone. Read it again."
+            "{shown} was changed by someone else while the edit waited, so it was left alone. Read it again."
         )));
     }
     let last = workplace.seen.last(&edit.path);
@@ -238,10 +238,13 @@ fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> 
     let (path, now) = match found {
         Ok(found) if found.0.to_string_lossy() == plan.path => found,
         Ok(_) => {
-            return Settled::Unknown(format!("{} leads elsewhere now.", printable(&given.path)));
+            return Settled::Unknown(format!(
+                "{} now points somewhere else.",
+                printable(&given.path)
+            ));
         }
         Err(_) => {
-            return Settled::Unknown(format!("{} cannot be read now.", printable(&given.path)));
+            return Settled::Unknown(format!("Could not read {} now.", printable(&given.path)));
         }
     };
     let shown = bounds.shown(&path);
@@ -256,10 +259,10 @@ fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> 
             Settled::Done(Outcome::said(words).fact(fact))
         }
         (_, Some(hash)) if hash == plan.before => Settled::NotStarted,
-        (Before::Absent, _) => Settled::Unknown(format!("{shown} is not there any more.")),
+        (Before::Absent, _) => Settled::Unknown(format!("{shown} no longer exists.")),
         _ => Settled::Unknown(format!(
-            "{shown} is neither as it was before the edit nor as it should be after it: somebody else changed it. \
-             Read it before you go on."
+            "{shown} is neither as it was before the edit nor as it should be after it: someone else changed it. \
+             Read it before you continue."
         )),
     }
 }

@@ -126,7 +126,7 @@ impl Search {
             .build(&given.pattern)
             .map_err(|error| {
                 Outcome::failed(format!(
-                    "The pattern is no regular expression for a line: {error}. Escape special characters with `\\`."
+                    "The pattern is not a valid regular expression for a line: {error}. Escape special characters with `\\`."
                 ))
             })?;
         let show = if given.files_only == Some(true) { Show::Files } else { Show::Lines };
@@ -176,13 +176,13 @@ impl Search {
             (0, _) => "No matches.".to_owned(),
             (_, false) => format!("{lines} in {in_files}."),
             (_, true) => format!(
-                "The search ended at {lines} in {in_files}; there may be more. \
+                "Stopped after {lines} in {in_files}; there may be more. \
                  Narrow the pattern, the path or the glob."
             ),
         }];
         if let Some(first) = self.unsearched.first() {
             words.push(format!(
-                "{} could not be searched, among them {}.",
+                "{} could not be searched, including {}.",
                 count(self.unsearched.len() as u64, "file", "files"),
                 bounds.shown(first)
             ));

@@ -110,7 +110,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, Miss> {
             text @ ([] | b"\r") => (Kind::Kept, text),
             _ => {
                 return Err(Miss::said(format!(
-                    "Line {} of the patch begins with none of space, `-`, `+` and `@@`.",
+                    "Line {} of the patch does not begin with a space, `-`, `+` or `@@`.",
                     at + 1
                 )));
             }

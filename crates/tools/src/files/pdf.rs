@@ -72,7 +72,9 @@ impl Document {
             return Outcome::failed(format!("{shown} is a PDF file of more than {}.", size(LARGE)));
         }
         let Some(reader) = reader else {
-            return Outcome::failed(format!("{shown} is a PDF file, which cannot be read here."));
+            return Outcome::failed(format!(
+                "{shown} is a PDF file, and PDF files cannot be read here."
+            ));
         };
         match reader.pdf_file(self.file, self.pages).await {
             Ok(found) => pages_outcome(shown, self.pages, &found, self.fact),

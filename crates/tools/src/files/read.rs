@@ -112,7 +112,7 @@ fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<FileRea
         return document.hashed(metadata.len(), stop).map(FileRead::Pdf).map_err(unreadable);
     } else if is_binary(&beginning) {
         Outcome::failed(format!(
-            "{shown} is no text but a binary file of {}. Use `shell` to look into it.",
+            "{shown} is a binary file of {}, not text. Use `shell` to inspect it.",
             size(metadata.len())
         ))
     } else {

@@ -97,7 +97,7 @@ impl Walk {
         let left_out = lock(&self.left_out);
         if let Some(first) = left_out.first() {
             notes.push(format!(
-                "{} left out because of a .gitignore or .ignore that is no plain file, among them {}.",
+                "{} left out because of a .gitignore or .ignore that is not a regular file, including {}.",
                 count(left_out.len() as u64, "directory was", "directories were"),
                 bounds.shown(first)
             ));
@@ -142,7 +142,7 @@ pub(super) fn root(bounds: &Bounds, path: Option<&str>) -> Result<Root, Outcome>
         Ok(_) => Err(Closed::Special.outcome(bounds, &path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Outcome::failed(format!(
-                "There is nothing at {}. Look with `list` at the directory above it.",
+                "{} does not exist. Use `list` on the directory above it.",
                 bounds.shown(&path)
             )))
         }

@@ -141,20 +141,20 @@ fn write(
         // The first run may have written it, and a crash kept it from telling.
         match plan.as_ref().filter(|plan| plan.before.as_ref() != Some(&hash)) {
             Some(plan) => (format!("Wrote {shown} ({bytes})."), plan.warnings.clone(), true),
-            None => (format!("{shown} had exactly this content already."), Vec::new(), false),
+            None => (format!("{shown} already had exactly this content."), Vec::new(), false),
         }
     } else {
         if is_stale(&before, last.as_ref()) {
             return Err(Outcome::failed(format!(
-                "{shown} was changed on disk since you last read or wrote it, by somebody else or by a command, and was left alone. \
-                 Read it again, then write what should be in it."
+                "{shown} was changed on disk since you last read or wrote it, by someone else or by a command, so it was left alone. \
+                 Read it again, then write what it should contain."
             )));
         }
         // A call that is run again after a crash, maybe days later, must not undo what came since.
         if plan.is_some_and(|plan| plan.before.as_deref() != before.hash()) {
             return Err(Outcome::failed(format!(
-                "{shown} was changed by somebody else after this call was asked for, and was left alone. \
-                 Read it, then write what should be in it."
+                "{shown} was changed by someone else after this call was requested, so it was left alone. \
+                 Read it, then write what it should contain."
             )));
         }
         let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
@@ -180,7 +180,7 @@ fn warnings(
     let mut warnings = Vec::new();
     match (before, last) {
         (Before::Present { metadata, .. }, None) if metadata.len() > 0 => warnings.push(format!(
-            "It was there already ({}) and had not been read in this session.",
+            "It already existed ({}) and had not been read in this session.",
             size(metadata.len())
         )),
         (Before::Absent, Some(_)) => {

@@ -206,7 +206,7 @@ impl State {
             self.failures = 0;
             self.rest = None;
         } else {
-            self.failed("it went away soon after it was started".to_owned());
+            self.failed("it exited soon after it was started".to_owned());
         }
     }
 
@@ -225,7 +225,7 @@ fn refused(error: ServiceError) -> McpError {
             McpError::Unreachable(short(&first_cause_text(&*error.error)))
         }
         ServiceError::UnexpectedResponse => {
-            McpError::Refused("something that is no answer to the question".to_owned())
+            McpError::Refused("something that is not an answer to the request".to_owned())
         }
         error => McpError::Refused(short(&error.to_string())),
     }
@@ -234,9 +234,11 @@ fn refused(error: ServiceError) -> McpError {
 /// Why a server could not be greeted.
 fn unwelcome(error: &ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it hung up when it was greeted".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => {
+            "it closed the connection during initialization".to_owned()
+        }
         ClientInitializeError::TransportError { error, .. } => {
-            format!("it cannot be reached: {}", short(&first_cause_text(&*error.error)))
+            format!("could not reach it: {}", short(&first_cause_text(&*error.error)))
         }
         ClientInitializeError::JsonRpcError(error) => {
             format!("it answered with an error: {}", short(&error.message))

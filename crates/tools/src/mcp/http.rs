@@ -157,7 +157,7 @@ impl StreamableHttpClient for Requests {
             _ if !status.is_success() => Err(broken(refusal(status, &body))),
             Ok(said) => Ok(StreamableHttpPostResponse::Json(said, session)),
             Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-            Err(_) => Err(broken("what it answered is no message of the protocol")),
+            Err(_) => Err(broken("its answer is not a valid message of the protocol")),
         }
     }
 
@@ -211,7 +211,7 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, Failed> {
 }
 
 fn too_long() -> Broken {
-    Broken(format!("it answers more than {} MiB", LONGEST_MESSAGE >> 20))
+    Broken(format!("its answer is larger than {} MiB", LONGEST_MESSAGE >> 20))
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> String {

@@ -125,7 +125,7 @@ impl AsyncRead for Ear {
         let heard = (buffer.filled().len() - before) as u64;
         let left = self.patience.0.load(Ordering::Relaxed);
         if heard > left {
-            return Poll::Ready(Err(io::Error::other("it says more than anybody asked for")));
+            return Poll::Ready(Err(io::Error::other("it sent more than was asked for")));
         }
         self.patience.0.store(left - heard, Ordering::Relaxed);
         Poll::Ready(Ok(()))

@@ -35,7 +35,7 @@ const SAVED: usize = 256;
 pub(super) fn read(bytes: Vec<u8>, wanted: Pages) -> Result<Pdf, String> {
     let syntax = Syntax::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(_) => "it is locked with a password".to_owned(),
-        LoadPdfError::Invalid => "it is damaged, or no PDF file".to_owned(),
+        LoadPdfError::Invalid => "it is damaged or not a PDF file".to_owned(),
     })?;
     let pages = syntax.pages();
     let title = syntax.metadata().title.as_deref().map(glyphs::text_string).unwrap_or_default();

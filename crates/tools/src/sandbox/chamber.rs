@@ -218,7 +218,7 @@ impl Chamber {
 }
 
 fn lost() -> io::Error {
-    io::Error::other("the sandbox broke off")
+    io::Error::other("the sandbox thread ended unexpectedly")
 }
 
 fn thread(name: &str) -> thread::Builder {

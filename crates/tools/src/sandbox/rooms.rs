@@ -161,7 +161,7 @@ impl Floor {
             return Ok(());
         }
         *idle = idle.saturating_sub(1);
-        self.queue.send(work).map_err(|_| io::Error::other("the sandbox broke off"))
+        self.queue.send(work).map_err(|_| io::Error::other("the sandbox thread ended unexpectedly"))
     }
 }
 
@@ -183,7 +183,7 @@ fn begin(outer: Arc<Outer>, inner: Arc<Inner>, work: Work) -> io::Result<()> {
         match on {
             Ok(()) => work(),
             Err(error) => {
-                tracing::error!(%error, "the sandbox of the file tools cannot be entered");
+                tracing::error!(%error, "Could not enter the sandbox for file tools. Nothing was done.");
             }
         }
     })?;

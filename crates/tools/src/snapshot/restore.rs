@@ -63,7 +63,7 @@ pub fn restore(
         {
             todo.push((path, now, &step.to));
         } else {
-            let words = "somebody else changed it at this moment".to_owned();
+            let words = "someone else changed it just now".to_owned();
             restoring.restored.left.push((path, words));
         }
     }
@@ -107,7 +107,7 @@ impl Restoring<'_> {
                         failed.insert(path.clone());
                         let words = match error.kind() {
                             io::ErrorKind::DirectoryNotEmpty => {
-                                "it is not empty: something is in it that is not put back"
+                                "it is not empty: it contains something that is not restored"
                                     .to_owned()
                             }
                             _ => error.to_string(),

@@ -175,7 +175,7 @@ impl<'a> Scan<'a> {
         sink: Sink<'a>,
     ) -> Result<Scanned, String> {
         let workspace = fs::canonicalize(&workplace.workspace).map_err(|error| {
-            format!("{} cannot be looked at: {error}", workplace.workspace.display())
+            format!("could not examine {}: {error}", workplace.workspace.display())
         })?;
         let found = fs::metadata(&workspace).map_err(|error| error.to_string())?;
         let mut scan = Scan {
@@ -197,7 +197,7 @@ impl<'a> Scan<'a> {
         let top = scan.workspace.clone();
         let root = scan.directory(&top, Path::new(""), 0)?;
         let Some(root) = root else {
-            return Err(format!("{} cannot be looked at", top.display()));
+            return Err(format!("could not examine {}", top.display()));
         };
         let Scan { workspace, left, left_count, seen, manifest, .. } = scan;
         manifest.files = seen;

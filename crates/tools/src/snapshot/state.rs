@@ -92,10 +92,10 @@ impl Omission {
         match self {
             Self::Git => "git's own files",
             Self::Ignored => "ignored by git or a cache, and large",
-            Self::Large => "a huge file",
+            Self::Large => "a very large file",
             Self::Special => "a pipe, a socket or a device",
             Self::Mounted => "on another file system",
-            Self::Unreadable => "cannot be read",
+            Self::Unreadable => "unreadable",
             Self::Secret => "holds a key, and keys are not stored",
             Self::Limit => "beyond the limits of a snapshot",
             Self::Closed => "Mainstay's own state",

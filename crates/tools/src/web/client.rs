@@ -51,7 +51,7 @@ struct Allowed {
 
 /// A place in the configuration that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no host with its port")]
+#[error("{0:?} is not a valid host and port; write HOST:PORT")]
 pub struct PlaceError(String);
 
 /// What kind of connection an address needs.
@@ -157,7 +157,7 @@ impl Parts {
         }
         let client = builder
             .build()
-            .map_err(|error| format!("no HTTP client can be made: {}", causes(&error)))?;
+            .map_err(|error| format!("could not create an HTTP client: {}", causes(&error)))?;
         clients.insert(route, client.clone());
         Ok(client)
     }
@@ -215,12 +215,12 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        .map_err(|error| format!("could not set up TLS: {error}"))?;
     // Certificates are megabytes: they are loaded when they are needed.
     let builder = if encrypted {
         builder
             .with_platform_verifier()
-            .map_err(|error| format!("the system's certificates cannot be loaded: {error}"))?
+            .map_err(|error| format!("could not load the system's certificates: {error}"))?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };

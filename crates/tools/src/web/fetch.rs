@@ -156,7 +156,7 @@ impl Fetch {
         match timeout_at(deadline, self.fetch(&url, meant, reader)).await {
             Ok(got) => got,
             Err(_) if Instant::now() >= end => {
-                Got::failed("the time for the whole call was over".to_owned())
+                Got::failed("the whole call ran out of time".to_owned())
             }
             Err(_) => Got::failed(format!("it took longer than {} s", each.as_secs_f32())),
         }
@@ -186,13 +186,13 @@ impl Fetch {
         });
         let read = match reading.await {
             Ok(read) => read,
-            Err(error) => Err(format!("it cannot be read: {error}")),
+            Err(error) => Err(format!("could not read it: {error}")),
         };
         got.good = status.is_success();
         match read {
             Ok((Document::Text { title, text }, cut)) => {
                 if cut {
-                    got.said.push_str(", longer than what is read");
+                    got.said.push_str(", cut off at the size limit");
                 }
                 if !title.is_empty() {
                     got.head.push_str(&format!("Title: {title}\n"));
@@ -238,17 +238,17 @@ impl Fetch {
             };
             let next = place::join(&url, location).map_err(Got::failed)?;
             if let Some(refused) = self.web.refuses(&next) {
-                return Err(Got::failed(format!("it leads elsewhere; {refused}")));
+                return Err(Got::failed(format!("it redirects elsewhere; {refused}")));
             }
             if !meant.iter().any(|meant| place::same(meant, &next)) {
-                let said = "it leads to another host; fetch that address if you want it";
+                let said = "it redirects to another host; fetch that address if you want it";
                 let mut got = Got::failed(said.to_owned());
                 got.head = format!("{next}\n");
                 return Err(got);
             }
             url = next;
         }
-        Err(Got::failed(format!("it leads on and on; {REDIRECTS} redirects were followed")))
+        Err(Got::failed(format!("too many redirects; {REDIRECTS} were followed")))
     }
 }
 

@@ -83,11 +83,11 @@ impl WebSearch {
             format!("{} did not answer within {} s", self.engine.name(), PATIENCE.as_secs())
         })??;
         let found = self.engine.results(&answer, count).ok_or_else(|| {
-            format!("{} answered with something that is no list of results", self.engine.name())
+            format!("the answer from {} is not a list of results", self.engine.name())
         })?;
         let origin = place::name(self.engine.address());
         if found.is_empty() {
-            return Ok(Outcome::said("Nothing was found. Try other words."));
+            return Ok(Outcome::said("No results. Try other words."));
         }
         let mut lines = String::new();
         for (number, found) in (1..).zip(&found) {
@@ -104,14 +104,14 @@ impl WebSearch {
         let request = self.engine.request(&self.web, query, count).await?;
         let sent = request.header(ACCEPT, "application/json").send().await;
         let response =
-            sent.map_err(|error| format!("{name} cannot be reached: {}", causes(&error)))?;
+            sent.map_err(|error| format!("could not reach {name}: {}", causes(&error)))?;
         let status = response.status();
         let body = body::read(response).await?.unpacked()?;
         if !status.is_success() {
             return Err(self.engine.refused(status.as_u16()));
         }
         serde_json::from_slice(&body.bytes)
-            .map_err(|_| format!("{name} answered with something that is no JSON"))
+            .map_err(|_| format!("the answer from {name} is not valid JSON"))
     }
 }
 
@@ -196,12 +196,12 @@ impl Engine {
         let name = self.name();
         match (self, status) {
             (Engine::Searxng(_), 403) => format!(
-                "{name} refused (403): its settings must allow the format json; the user can mend that"
+                "{name} refused (403): its settings must allow the json format; the user can fix that"
             ),
             (_, 401 | 403) => {
                 format!("{name} refused the key ({status}); the user has to check it")
             }
-            (_, 402 | 429) => format!("{name} takes no more searches now ({status})"),
+            (_, 402 | 429) => format!("{name} accepts no more searches right now ({status})"),
             _ => format!("{name} failed with status {status}"),
         }
     }
@@ -209,7 +209,7 @@ impl Engine {
 
 fn secret(value: &str) -> Result<HeaderValue, String> {
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| "the key holds characters that cannot be sent".to_owned())?;
+        .map_err(|_| "the key contains characters that cannot be sent".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -255,7 +255,7 @@ impl Tool for WebSearch {
             };
             match self.search(&given).await {
                 Ok(outcome) => outcome,
-                Err(wrong) => Outcome::failed(format!("No search was made: {wrong}.")),
+                Err(wrong) => Outcome::failed(format!("The search failed: {wrong}.")),
             }
         })
     }

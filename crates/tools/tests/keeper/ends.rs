@@ -66,7 +66,7 @@ async fn a_job_that_cannot_start_says_why() {
     let ended = scene.keeper.run(&name, &job).await.unwrap();
     assert_eq!(
         ended.how.to_string(),
-        "could not be started: the directory /no/such/place is not there"
+        "could not be started: the directory /no/such/place does not exist"
     );
     scene.keeper.leave().await;
 }

@@ -130,7 +130,7 @@ impl Decoder {
     ) -> Result<Progress, Wrong> {
         if data.trim_ascii() == b"[DONE]" {
             if !self.any {
-                return Err(Wrong::Garbage("the stream held no answer".to_owned()));
+                return Err(Wrong::Garbage("the stream contained no answer".to_owned()));
             }
             self.seal(into);
             // The marker alone is an end too: some servers name no reason.

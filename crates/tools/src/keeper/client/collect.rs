@@ -32,7 +32,7 @@ pub fn collect(spool: &Path, name: &str, key: &str) -> Collected {
     match record.keeper.liveness() {
         Liveness::Alive | Liveness::Stopped => Collected::Running,
         Liveness::OutOfSight => Collected::InDoubt(
-            "The machine was restarted, or this is another one; what ran then is not known."
+            "The machine was restarted, or this is a different one, so what ran then is unknown."
                 .to_owned(),
         ),
         Liveness::Dead if record.starting.contains_key(key) => Collected::InDoubt(

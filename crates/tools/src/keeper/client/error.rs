@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
     /// It could not be started.
-    #[error("The keeper of processes cannot be started in {}: {cause}. Make sure that the directory can be written to.", spool.display())]
+    #[error("Could not start the process keeper in {}: {cause}. Make sure the directory is writable.", spool.display())]
     Start {
         /// Its spool.
         spool: PathBuf,
@@ -16,14 +16,14 @@ pub enum KeeperError {
     },
     /// It went away in the middle of the work. Its guard has killed what it kept.
     #[error(
-        "The keeper of processes was lost. Its processes are killed; look at what they did before you start them again."
+        "The process keeper was lost. Its processes were killed; check what they did before you start them again."
     )]
     Lost,
     /// It does not answer in time.
-    #[error("The keeper of processes does not answer. Look whether it is stopped, and try again.")]
+    #[error("The process keeper does not answer. Check whether it is stopped, then try again.")]
     Silent,
     /// It knows no such job.
-    #[error("No process is called {0}. List the processes to see their names.")]
+    #[error("There is no process named {0}. List the processes to see their names.")]
     Unknown(String),
     /// It refused, and says why.
     #[error("{0}")]

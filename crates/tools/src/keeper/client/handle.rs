@@ -19,7 +19,7 @@ use super::link::Link;
 use super::reply::{done, ended_of, in_time, not_started, refusal, status_of};
 use super::sweep;
 use crate::keeper::shared::protocol::{Around, Asks, Says};
-use crate::keeper::shared::{Ended, Job, Status, Streams};
+use crate::keeper::shared::{Ended, Exit, Job, Status, Streams};
 
 /// A keeper answers at once; one that does not is stopped or stuck.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -198,7 +198,7 @@ impl Keeper {
             }
         };
         if tokio::time::timeout(KILLED, cleared).await.is_err() {
-            tracing::warn!(keeper = name, "processes of a dead keeper cannot be killed");
+            tracing::warn!(keeper = name, "could not kill the processes of a dead keeper");
         }
     }
 
@@ -382,7 +382,10 @@ impl Keeper {
         let hold = Hold::new(link, job.key);
         match status.ended {
             None => Ok(Conversation { stream, hold }),
-            Some(ended) => Err(KeeperError::Refused(format!("It {}.", ended.how))),
+            Some(Ended { how: how @ Exit::Failed(_), .. }) => {
+                Err(KeeperError::Refused(format!("It {how}.")))
+            }
+            Some(ended) => Err(KeeperError::Refused(format!("It ended at once: {}.", ended.how))),
         }
     }
 

@@ -187,7 +187,7 @@ impl Link {
             return Err(KeeperError::Lost);
         }
         let frame = frame(request).map_err(|error| {
-            KeeperError::Refused(format!("The keeper cannot be asked that: {error}."))
+            KeeperError::Refused(format!("Could not send the request to the keeper: {error}."))
         })?;
         let mut sent = 0;
         if state.outgoing.is_empty() {

@@ -16,7 +16,7 @@ pub(super) async fn in_time(
 
 pub(super) fn not_started() -> KeeperError {
     KeeperError::Refused(
-        "The keeper that was to run this is gone. Nothing was started; try again.".to_owned(),
+        "The keeper that should run this is gone. Nothing was started; try again.".to_owned(),
     )
 }
 

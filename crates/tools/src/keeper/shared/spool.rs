@@ -56,9 +56,9 @@ impl Record {
     pub(crate) fn read(directory: &Path) -> Result<Self, String> {
         let bytes = fs::read(directory.join(LOG)).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
-                "What its keeper knew is gone.".to_owned()
+                "Its keeper's log is gone.".to_owned()
             } else {
-                format!("What its keeper knew cannot be read: {error}.")
+                format!("Could not read its keeper's log: {error}.")
             }
         })?;
         // A line that was cut by the keeper's death is no line.
@@ -66,10 +66,10 @@ impl Record {
             .split_inclusive(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice::<Line>(line).ok());
         let Some(Line::Keeper { identity }) = lines.next() else {
-            return Err("What its keeper knew cannot be read.".to_owned());
+            return Err("Its keeper's log is damaged.".to_owned());
         };
         let keeper = ProcessIdentity::from_str(&identity)
-            .map_err(|()| "What its keeper knew cannot be read.".to_owned())?;
+            .map_err(|()| "Its keeper's log is damaged.".to_owned())?;
         let starting = HashMap::new();
         let ended = HashMap::new();
         let over = Vec::new();

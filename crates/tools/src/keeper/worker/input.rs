@@ -45,7 +45,7 @@ impl Input {
             return Err("Its input is closed.".to_owned());
         }
         if self.waiting.len() + bytes.len() > MOST_WAITING {
-            return Err("It does not read its input, and no more can wait.".to_owned());
+            return Err("It does not read its input, and the buffer is full.".to_owned());
         }
         self.waiting.extend_from_slice(bytes);
         Ok(())

@@ -152,11 +152,11 @@ impl Jobs {
         }
         let lent = self.lent.remove(&job.key);
         if job.streams == Streams::Lent && lent.is_none() {
-            return Err("Nobody lent it a connection. Nothing was started.".to_owned());
+            return Err("It has no connection to its agent. Nothing was started.".to_owned());
         }
         // Before the start: a key that is not in the log has not run.
         self.spool.write(&Line::Starting { key: job.key.clone() }).map_err(|error| {
-            format!("The keeper cannot write to its spool: {error}. Nothing was started.")
+            format!("The keeper could not write to its spool: {error}. Nothing was started.")
         })?;
         let outputs = self.outputs(job);
         let brand = self.brands.as_mut().and_then(Brands::next);

@@ -226,7 +226,7 @@ pub(super) fn reason(job: &Job, error: &io::Error) -> String {
     if job.directory.is_dir() {
         error.to_string()
     } else {
-        format!("the directory {} is not there", job.directory.display())
+        format!("the directory {} does not exist", job.directory.display())
     }
 }
 

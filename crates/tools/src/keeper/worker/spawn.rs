@@ -287,7 +287,7 @@ unsafe fn is_let_through(child: &Child) -> bool {
 
 fn c_string(text: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> io::Result<CString> {
     CString::new(text.as_ref().as_bytes())
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "there is a zero byte in it"))
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "it contains a zero byte"))
 }
 
 /// Pointers to texts, with the null that ends them. They live as long as the texts.
