@@ -205,7 +205,7 @@ pub enum Error {
     #[error("the copy is not the same as the store: {0}")]
     CopyDiffers(String),
     /// A store that holds tables of a part that this program does not have.
-    #[error("the store holds the table {0}, which this program does not know")]
+    #[error("the store contains the table {0}, which this program does not know")]
     UnknownTable(String),
     /// A statement the engine does not understand: a defect of the program.
     #[error("a statement failed: {0}")]
@@ -241,7 +241,7 @@ impl Error {
                     .to_owned()
             }
             Error::RestoreInterrupted { .. } => {
-                "Run `mainstay restore FILE` again; it goes on from there.".to_owned()
+                "Run `mainstay restore FILE` again; it continues from there.".to_owned()
             }
             Error::Replaced { .. } => "Restart this program and run `mainstay doctor`.".to_owned(),
             Error::NetworkFileSystem { .. } => "Put the store on a local disk with --store PATH, \
@@ -254,7 +254,7 @@ impl Error {
                 format!("See which program has it open: fuser -v {}", quoted(path))
             }
             Error::InUse { .. } => "Wait for it, or stop that process, then try again.".to_owned(),
-            Error::LeaseLost { .. } => "Another process goes on with this work.".to_owned(),
+            Error::LeaseLost { .. } => "Another process has taken over this work.".to_owned(),
             Error::OutcomeUnknown(_) | Error::Io(_) | Error::LocksFail { .. } => {
                 "Check the disk with `mainstay doctor`, then try again.".to_owned()
             }

@@ -157,7 +157,7 @@ impl Sweep {
             .stdout(File::create(&stdout).expect("a temporary file"))
             .stderr(File::create(&stderr).expect("a temporary file"))
             .spawn()
-            .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}."));
+            .unwrap_or_else(|error| panic!("Could not start {command:?}: {error}."));
         let Some(status) = wait_with_deadline(&mut child, self.deadline) else {
             // It was not reaped, so the group is still that of this child.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);

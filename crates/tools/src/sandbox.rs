@@ -105,7 +105,7 @@ impl Sandbox {
         let missing = match (support.missing(), self.network) {
             (Some(missing), _) => missing,
             (None, Network::Closed) if support.network == NetworkWay::Open => {
-                "the network cannot be closed to commands here".to_owned()
+                "the network cannot be blocked for commands here".to_owned()
             }
             (None, _) => return None,
         };

@@ -40,7 +40,7 @@ impl Tool for Shell {
         ToolSpec {
             name: "shell".to_owned(),
             description: "Runs a command and waits for it. There is no terminal and no input. Use \
-                          `process` for servers and other commands that go on."
+                          `process` for servers and other commands that keep running."
                 .to_owned(),
             parameters: schema::parameters::<Arguments>(),
         }

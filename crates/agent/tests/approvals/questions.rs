@@ -81,6 +81,6 @@ fn a_question_without_words_asks_nobody() {
         let mut work = place.begin();
         assert_eq!(turn(&mut work, "ask").await.ended.answer, "done");
         assert!(waiting(place).is_empty());
-        assert!(place.last_result().contains("do not fit"), "{}", place.last_result());
+        assert!(place.last_result().contains("Invalid arguments"), "{}", place.last_result());
     });
 }

@@ -42,9 +42,9 @@ pub(crate) enum WireMessage<'a> {
 }
 
 /// Stands before a conversation that does not begin with the user.
-const BEGINNING: &str = "(The conversation goes on.)";
+const BEGINNING: &str = "(The conversation continues.)";
 /// Stands after a conversation that ends with the model.
-const GO_ON: &str = "(Go on.)";
+const CONTINUE: &str = "(Continue.)";
 /// Stands for a result of which nothing is known; the journal gives one for every call.
 const NO_RESULT: &str = "(No result was recorded. Check before you repeat the call.)";
 /// Stands for a result without words.
@@ -86,7 +86,7 @@ pub(crate) fn wire_messages_of<'a>(
         steps.insert(0, WireMessage::User(vec![Piece::Text(BEGINNING)]));
     }
     if part.ends() && matches!(steps.last(), Some(WireMessage::Assistant(_))) {
-        steps.push(WireMessage::User(vec![Piece::Text(GO_ON)]));
+        steps.push(WireMessage::User(vec![Piece::Text(CONTINUE)]));
     }
     steps
 }

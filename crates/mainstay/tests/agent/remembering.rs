@@ -59,7 +59,7 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
     assert_eq!(list, "Nothing is remembered yet: `mainstay memory add TEXT`\n");
     for (words, said) in [
         (vec!["memory", "add", "  "], "no words to remember"),
-        (vec!["memory", "edit", "x", "y"], "is not a valid fact number"),
+        (vec!["memory", "edit", "x", "y"], "is not the number of a fact"),
         (vec!["memory", "edit", "1"], "nothing is to be changed"),
         (vec!["memory", "feedback", "7", "helpful"], "there is no fact 7"),
         (vec!["memory", "search", " "], "no words to look for"),

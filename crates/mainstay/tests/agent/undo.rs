@@ -279,7 +279,7 @@ fn a_key_in_a_file_is_not_stored_and_that_is_said() {
     std::fs::write(world.workspace().join(".env"), format!("KEY={KEY}\n")).unwrap();
     let told: Told =
         world.command(&["run", "--yes", "go"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
-    assert!(told.ended_with(0).stderr.contains(".env (holds a key"));
+    assert!(told.ended_with(0).stderr.contains(".env (contains a key"));
     for entry in std::fs::read_dir(world.home()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap_or_default();

@@ -57,7 +57,7 @@ impl Bounds {
     pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
         if path.is_empty() || path.contains('\0') {
             return Err(Outcome::failed(
-                "The path is empty or holds a NUL. Give the path of a file.",
+                "The path is empty or contains a NUL byte. Give the path of a file.",
             ));
         }
         let real = real(&self.workspace.join(path)).map_err(|error| {

@@ -117,7 +117,7 @@ fn pages_outcome(shown: &str, wanted: Pages, found: &Pdf, fact: Option<Fact>) ->
         words.push_str(&format!(" Read on with offset {}.", last + 1));
     }
     if clipped {
-        words.push_str(&format!(" The text of page {last} goes on."));
+        words.push_str(&format!(" The text of page {last} continues."));
     }
     let mut outcome = if found.is_blank() {
         Outcome::said(format!("{words} No text: {}.", found.blankness()))

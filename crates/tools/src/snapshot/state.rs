@@ -47,7 +47,7 @@ pub enum Omission {
     Mounted,
     /// It cannot be read.
     Unreadable,
-    /// It holds a key that must not be stored.
+    /// It contains a key that must not be stored.
     Secret,
     /// The snapshot would have become too large, or would have taken too long.
     Limit,
@@ -96,7 +96,7 @@ impl Omission {
             Self::Special => "a pipe, a socket or a device",
             Self::Mounted => "on another file system",
             Self::Unreadable => "unreadable",
-            Self::Secret => "holds a key, and keys are not stored",
+            Self::Secret => "contains a key, and keys are not stored",
             Self::Limit => "beyond the limits of a snapshot",
             Self::Closed => "Mainstay's own state",
         }

@@ -1,4 +1,4 @@
-//! What a server says, in words of our own.
+//! The tools of a server, and what comes of calling one, in types of our own.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
