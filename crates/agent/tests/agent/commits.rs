@@ -6,7 +6,7 @@ use mainstay_agent::{Error, Event};
 use mainstay_journal::turn::State;
 use mainstay_journal::{SessionId, session};
 use mainstay_store::params;
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_tools::{Outcome, Replay, Settled};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fixture::{Engine, TestAgent, TestTool, attempt, call_states, input, resume, turn};
 
 /// Calls `first` and `second` in one message, then answers.
-fn acting(asked: &Asked) -> Reply {
+fn acting(asked: &ModelRequest) -> Reply {
     match asked.results().len() {
         0 => Reply::call_of("first", json!({})).call("second", json!({})),
         _ => Reply::text("done"),

@@ -18,7 +18,7 @@ use mainstay_journal::{SessionId, turn};
 use mainstay_llm::{Api, Candidate, Provider};
 use mainstay_message::Content;
 use mainstay_store::{Clock, Options, OwnerId, Store, SystemClock, params};
-use mainstay_testkit::model::{Asked, ModelServer, Replies, Reply, Script, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Replies, Reply, Script, Shape};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
 pub(crate) use person::{Person, Says};
@@ -209,7 +209,7 @@ impl TestAgent {
     }
 
     /// What a model was asked last.
-    pub(crate) fn last_asked(&self) -> Asked {
+    pub(crate) fn last_asked(&self) -> ModelRequest {
         self.model.asked().pop().unwrap()
     }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use mainstay_agent::{Error, TurnEnding};
 use mainstay_journal::turn::Outcome;
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::json;
 
 use crate::fixture::{DATE, Engine, TestAgent, TestTool, TestTurn, attempt, column, input, turn};
 
 /// An agent that asks `one`, then `two`, then `three`, each once while another is left.
 fn three_models(mut reply: impl FnMut(&str) -> Reply + Send + 'static) -> TestAgent {
-    let mut test = TestAgent::on(Engine::Sqlite, move |asked: &Asked| reply(asked.model()));
+    let mut test = TestAgent::on(Engine::Sqlite, move |asked: &ModelRequest| reply(asked.model()));
     test.settings.chain = test.chain(&["one", "two", "three"]);
     test.settings.asking.attempts_with_fallback = 1;
     test.settings.asking.attempts = 2;

@@ -9,7 +9,7 @@ use mainstay_journal::entry::{self, Body};
 use mainstay_journal::turn::{Outcome as How, State};
 use mainstay_journal::{SessionId, call};
 use mainstay_message::AssistantPart;
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use mainstay_tools::{Action, Outcome, Replay, Settled};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use crate::fixture::{
 };
 
 /// Calls `act` until it has a result, then answers: a process that dies may ask again.
-fn acting(asked: &Asked) -> Reply {
+fn acting(asked: &ModelRequest) -> Reply {
     match asked.results().len() {
         0 => Reply::call_of("act", json!({})),
         _ => Reply::text("done"),
@@ -146,7 +146,7 @@ async fn something_new_leaves_a_started_call_in_doubt_that_nobody_can_tell_of() 
 
 #[tokio::test]
 async fn calls_that_were_only_intended_run_once_after_the_one_that_was_started() {
-    let script = |asked: &Asked| match asked.results().len() {
+    let script = |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("first", json!({})).call("second", json!({})),
         _ => Reply::text("done"),
     };
@@ -166,7 +166,7 @@ async fn calls_that_were_only_intended_run_once_after_the_one_that_was_started()
 async fn what_a_process_left_is_taken_up_on_both_engines() {
     for engine in Engine::BOTH {
         println!("on {engine:?}");
-        let mut test = TestAgent::on(engine, |asked: &Asked| match asked.results().len() {
+        let mut test = TestAgent::on(engine, |asked: &ModelRequest| match asked.results().len() {
             0 => Reply::call_of("keep", json!({})).call("send", json!({})).call("ask", json!({})),
             _ => Reply::text("done"),
         });
@@ -205,7 +205,7 @@ async fn a_session_that_somebody_works_on_is_held_and_its_turn_runs_once() {
 
 #[tokio::test]
 async fn calls_side_by_side_are_each_settled_by_their_own_class() {
-    let script = |asked: &Asked| match asked.results().len() {
+    let script = |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("look", json!({})).call("send", json!({})).call("keep", json!({})),
         _ => Reply::text("done"),
     };
@@ -226,7 +226,7 @@ async fn calls_side_by_side_are_each_settled_by_their_own_class() {
 async fn a_result_that_is_written_down_is_not_made_again() {
     let never = Gate::new();
     let held = never.clone();
-    let script = move |asked: &Asked| match (asked.results().len(), asked.number) {
+    let script = move |asked: &ModelRequest| match (asked.results().len(), asked.number) {
         (0, _) => Reply::call_of("act", json!({})),
         (_, 2) => Reply::text("too late").held_by(&held),
         _ => Reply::text("done"),
@@ -248,7 +248,7 @@ async fn a_result_that_is_written_down_is_not_made_again() {
 async fn a_question_that_nobody_heard_the_answer_to_is_asked_again() {
     let gate = Gate::new();
     let held = gate.clone();
-    let script = move |asked: &Asked| match asked.number {
+    let script = move |asked: &ModelRequest| match asked.number {
         1 => Reply::text("too late").held_by(&held),
         _ => Reply::text("done"),
     };
@@ -275,7 +275,7 @@ async fn a_question_that_nobody_heard_the_answer_to_is_asked_again() {
 async fn an_answer_that_is_written_down_ends_the_turn_without_a_question() {
     let gate = Gate::new();
     let held = gate.clone();
-    let script = move |_: &Asked| Reply::text("another answer").held_by(&held);
+    let script = move |_: &ModelRequest| Reply::text("another answer").held_by(&held);
     let test = TestAgent::on(Engine::Sqlite, script);
     let asked = until(|| test.model.requests() == 1);
     let id = die_when(asked, test.begin(), &input("say something")).await;
@@ -369,7 +369,7 @@ async fn a_parked_turn_asks_the_same_again_and_runs_nothing_however_often_it_is_
 
 #[tokio::test]
 async fn a_failed_turn_goes_on_where_it_failed() {
-    let script = |asked: &Asked| match (asked.results().len(), asked.number) {
+    let script = |asked: &ModelRequest| match (asked.results().len(), asked.number) {
         (0, _) => Reply::call_of("act", json!({})),
         (_, 2) => Reply::status(400, "not today"),
         _ => Reply::text("done"),

@@ -7,7 +7,7 @@ use mainstay_journal::entry::Body;
 use mainstay_journal::{Result, SessionId, TurnId, entry, session, turn};
 use mainstay_message::{AssistantPart, Content};
 use mainstay_store::{Location, Options, Store};
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::{counting, put_counter, waiting};
@@ -16,7 +16,7 @@ use crate::world::{Told, World};
 
 /// A world whose model runs a command when it is asked to, and else says how many messages it got.
 fn world() -> World {
-    World::new(|asked: &Asked| {
+    World::new(|asked: &ModelRequest| {
         if asked.last_user_text().contains("count") && asked.results().is_empty() {
             return Reply::call_of("shell", json!({ "command": "seq 1 900; echo made > made" }));
         }

@@ -77,6 +77,6 @@ fn a_question_without_words_asks_nobody() {
         let mut work = test.begin();
         assert_eq!(turn(&mut work, "ask").await.report.answer, "done");
         assert!(waiting(test).is_empty());
-        assert!(test.last_result().contains("do not fit"), "{}", test.last_result());
+        assert!(test.last_result().contains("Invalid arguments"), "{}", test.last_result());
     });
 }

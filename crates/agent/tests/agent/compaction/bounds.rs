@@ -7,7 +7,7 @@ use mainstay_agent::{Compacted, Event, TurnEnding};
 use mainstay_journal::turn::Outcome;
 use mainstay_llm::Prices;
 use mainstay_store::params;
-use mainstay_testkit::model::{Asked, Reply, Script as _};
+use mainstay_testkit::model::{ModelRequest, Reply, Script as _};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{
@@ -18,7 +18,7 @@ use crate::fixture::{resume, turn};
 
 #[tokio::test]
 async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
-    let test = scene::agent(Some(8_000), reader(6, |_: &Asked| summary(1)));
+    let test = scene::agent(Some(8_000), reader(6, |_: &ModelRequest| summary(1)));
     fill(&test, 10, 200);
     let mut work = test.begin();
     let wish = format!("read these: {}", "many words that cannot be left out ".repeat(700));
@@ -37,7 +37,8 @@ async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
 async fn two_summaries_in_a_row_that_do_not_help_are_the_last() {
     // What a summary saves, it takes itself.
     let long = "all of it again, word for word. ".repeat(1_000);
-    let test = scene::agent(Some(12_000), reader(28, move |_: &Asked| Reply::text(long.clone())));
+    let test =
+        scene::agent(Some(12_000), reader(28, move |_: &ModelRequest| Reply::text(long.clone())));
     fill(&test, 40, 100);
     let mut work = test.begin();
     let ended = turn(&mut work, "read it all").await;
@@ -64,8 +65,8 @@ async fn two_summaries_in_a_row_that_do_not_help_are_the_last() {
 #[tokio::test]
 async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
     let mut full = false;
-    let mut script = reader(usize::MAX, |_: &Asked| summary(1));
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let mut script = reader(usize::MAX, |_: &ModelRequest| summary(1));
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         full |= asked.bytes > 48_000;
         if full { too_long() } else { script.reply(asked) }
     });
@@ -84,7 +85,7 @@ async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
 #[tokio::test]
 async fn what_a_provider_finds_too_long_and_cannot_be_less_ends_the_turn_at_once() {
     for window in [None, Some(8_000)] {
-        let test = scene::agent(window, |_: &Asked| too_long());
+        let test = scene::agent(window, |_: &ModelRequest| too_long());
         let mut work = test.begin();
         let wish = "many words that cannot be left out ".repeat(500);
         let ended = turn(&mut work, &wish).await;
@@ -99,7 +100,7 @@ async fn what_a_provider_finds_too_long_and_cannot_be_less_ends_the_turn_at_once
 #[tokio::test]
 async fn a_model_without_a_known_window_is_compacted_when_its_provider_says_so() {
     let (mut next, mut summaries) = (0, 0);
-    let test = scene::agent(None, move |asked: &Asked| {
+    let test = scene::agent(None, move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             return if asked.bytes > 40_000 { too_long() } else { summary(summaries) };
@@ -130,7 +131,7 @@ async fn a_model_without_a_known_window_is_compacted_when_its_provider_says_so()
 #[tokio::test]
 async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
     let (mut next, mut full) = (0, false);
-    let test = scene::agent(None, move |asked: &Asked| {
+    let test = scene::agent(None, move |asked: &ModelRequest| {
         if is_summary(asked) {
             return summary(1);
         }
@@ -155,7 +156,7 @@ async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
 
 #[tokio::test]
 async fn without_room_in_the_budget_there_is_no_summary_and_it_is_said() {
-    let mut test = scene::agent(Some(12_000), reader(22, |_: &Asked| summary(1)));
+    let mut test = scene::agent(Some(12_000), reader(22, |_: &ModelRequest| summary(1)));
     // Rounds cost nothing, and the model for summaries more than there is.
     test.settings.budgets.turn = Limits { money: Some(10), tokens: None, calls: None };
     let mut dear = candidate(&test, "dear", None);
@@ -173,7 +174,7 @@ async fn without_room_in_the_budget_there_is_no_summary_and_it_is_said() {
 #[tokio::test]
 async fn the_cheap_steps_come_first_and_ask_no_model() {
     let mut next = 0;
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         assert!(!is_summary(asked), "a summary was asked for");
         next += 1;
         if next > 16 { Reply::text("All read.") } else { reading_silently(next - 1) }

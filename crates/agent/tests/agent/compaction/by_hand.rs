@@ -3,7 +3,7 @@
 use mainstay_agent::{Compacted, Event};
 use mainstay_journal::transcript;
 use mainstay_message::redactor::Origin;
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{
@@ -14,7 +14,7 @@ use crate::fixture::{column, input, turn};
 #[tokio::test]
 async fn a_compaction_can_be_asked_for_with_a_focus_and_taken_back() {
     let (mut round, mut summaries) = (0, 0);
-    let test = scene::agent(None, move |asked: &Asked| {
+    let test = scene::agent(None, move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             return summary(summaries);
@@ -81,7 +81,9 @@ async fn secrets_are_taken_out_of_a_summary_and_of_its_focus() {
     let secret = "sk-very-secret-0123456789";
     let test = scene::agent(
         None,
-        reader(10, move |_: &Asked| Reply::text(format!("The key is {secret}, remember it."))),
+        reader(10, move |_: &ModelRequest| {
+            Reply::text(format!("The key is {secret}, remember it."))
+        }),
     );
     test.settings.redactor.add("the key", secret, Origin::Configured);
     fill(&test, 20, 100);
@@ -98,7 +100,7 @@ async fn secrets_are_taken_out_of_a_summary_and_of_its_focus() {
 
 #[tokio::test]
 async fn nothing_said_is_nothing_to_compact() {
-    let test = scene::agent(None, |_: &Asked| Reply::text("hello"));
+    let test = scene::agent(None, |_: &ModelRequest| Reply::text("hello"));
     let mut work = test.begin();
     let cancel = CancellationToken::new();
     let compacted = work.compact(None, &mut |_| {}, &cancel).await.unwrap();
@@ -112,7 +114,7 @@ async fn nothing_said_is_nothing_to_compact() {
 #[tokio::test]
 async fn one_that_is_stopped_changes_nothing_and_leaves_nothing_open() {
     let gate = Gate::new();
-    let test = scene::agent(None, reader(10, move |_: &Asked| summary(1).held_by(&gate)));
+    let test = scene::agent(None, reader(10, move |_: &ModelRequest| summary(1).held_by(&gate)));
     fill(&test, 20, 100);
     let mut work = test.begin();
     turn(&mut work, "read it all").await;
@@ -132,7 +134,7 @@ async fn one_that_is_stopped_changes_nothing_and_leaves_nothing_open() {
 
 #[tokio::test]
 async fn a_running_turn_can_be_told_to_compact() {
-    let test = scene::agent(None, reader(12, |_: &Asked| summary(1)));
+    let test = scene::agent(None, reader(12, |_: &ModelRequest| summary(1)));
     fill(&test, 20, 100);
     let mut work = test.begin();
     let steering = work.steering();
@@ -156,7 +158,7 @@ async fn a_running_turn_can_be_told_to_compact() {
 
 #[tokio::test]
 async fn a_fork_of_a_compacted_session_is_compacted_and_goes_its_own_way() {
-    let test = scene::agent(None, reader(10, |_: &Asked| summary(1)));
+    let test = scene::agent(None, reader(10, |_: &ModelRequest| summary(1)));
     fill(&test, 20, 100);
     let mut work = test.begin();
     turn(&mut work, "read it all").await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_agent::{Event, OnFailure, TurnEnding};
 use mainstay_journal::turn::Outcome;
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::json;
 
 use super::scene::{
@@ -52,7 +52,7 @@ fn faults() -> Vec<(&'static str, Reply)> {
 /// as real servers do.
 fn agent(rounds: usize, fault: Reply) -> TestAgent {
     let mut next = 0;
-    let mut test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let mut test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             return fault.clone();
         }
@@ -179,7 +179,7 @@ fn slow_where_it_is_wished_for_a_summary_is_made_without_a_model() {
 async fn the_turn_s_model_is_asked_once_where_that_for_summaries_fails() {
     for fault in [Reply::status(401, "who are you"), Reply::empty()] {
         let mut next = 0;
-        let mut test = scene::agent(Some(12_000), move |asked: &Asked| {
+        let mut test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
             if is_summary(asked) {
                 return if asked.model() == "small" { fault.clone() } else { summary(1) };
             }

@@ -2,7 +2,7 @@
 
 use mainstay_agent::{Event, Input};
 use mainstay_message::{Content, Image};
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +11,7 @@ use super::scene::{self, body, fill, is_summary, reading_silently, rounds};
 #[tokio::test]
 async fn the_instruction_s_picture_and_the_list_of_steps_stay_where_results_are_shortened() {
     let mut next = 0;
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         assert!(!is_summary(asked), "a summary was asked for");
         next += 1;
         let steps = (1..30).map(|number| {

@@ -2,7 +2,7 @@
 
 use mainstay_agent::TurnEnding;
 use mainstay_journal::turn::Outcome;
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 
 use super::scene::{self, is_summary, reading, summary, tokens, too_long};
 use crate::fixture::{TestAgent, TestTurn, turn};
@@ -13,7 +13,7 @@ const ROUNDS: usize = 40;
 /// Reads a file of so many bytes in each round, in a window that holds few of them.
 async fn read(bytes: usize) -> (TestAgent, TestTurn) {
     let (mut next, mut summaries) = (0, 0);
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             return summary(summaries);
@@ -45,11 +45,11 @@ async fn slow_rounds_that_fill_half_of_the_window_go_on_at_a_small_price() {
             "{bytes}: {ended:?}"
         );
         let asked = test.model.asked();
-        let (summaries, rounds): (Vec<&Asked>, Vec<&Asked>) =
+        let (summaries, rounds): (Vec<&ModelRequest>, Vec<&ModelRequest>) =
             asked.iter().partition(|asked| is_summary(asked));
         assert_eq!(rounds.len(), ROUNDS + 1, "{bytes}: something was asked twice");
         assert!(summaries.len() <= 2 * (ROUNDS / 10), "{bytes}: {} summaries", summaries.len());
-        let all = |asked: &[&Asked]| asked.iter().map(|asked| tokens(asked)).sum::<usize>();
+        let all = |asked: &[&ModelRequest]| asked.iter().map(|asked| tokens(asked)).sum::<usize>();
         let (price, work) = (all(&summaries), all(&rounds));
         assert!(price * 8 < work, "{bytes}: {price} tokens for summaries beside {work}");
     }

@@ -6,7 +6,7 @@ use mainstay_agent::{Event, TurnEnding};
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::Outcome;
 use mainstay_message::Content;
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ const ROUNDS: usize = 125;
 #[tokio::test]
 async fn slow_five_hundred_rounds_fit_a_small_window_and_keep_what_matters() {
     let (mut round, mut summaries) = (0, 0);
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             return summary(summaries);
@@ -98,7 +98,7 @@ async fn a_summary_that_is_ready_after_the_turn_is_applied_in_the_next_one() {
     let gate = Gate::new();
     let held = gate.clone();
     let (mut round, mut begun) = (0, false);
-    let mut test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let mut test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             begun = true;
             return summary(1).held_by(&held);
@@ -132,7 +132,7 @@ async fn a_summary_that_is_ready_after_the_turn_is_applied_in_the_next_one() {
 async fn where_every_process_is_short_the_second_one_waits_for_its_summary() {
     let (mut round, mut summaries) = (0, 0);
     let never = Gate::new();
-    let mut test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let mut test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             let summary = summary(summaries);
@@ -162,9 +162,9 @@ async fn where_every_process_is_short_the_second_one_waits_for_its_summary() {
 #[tokio::test]
 async fn what_a_provider_counted_is_known_to_the_next_process() {
     // Its tokens are smaller than usual ones.
-    let count = |asked: &Asked| asked.bytes / 2;
+    let count = |asked: &ModelRequest| asked.bytes / 2;
     let mut summaries = 0;
-    let test = scene::agent(Some(12_000), move |asked: &Asked| {
+    let test = scene::agent(Some(12_000), move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             return summary(summaries);
@@ -189,7 +189,7 @@ async fn what_a_provider_counted_is_known_to_the_next_process() {
 async fn rows_that_come_while_a_summary_is_made_stay_live() {
     let gate = Gate::new();
     let held = gate.clone();
-    let script = reader(30, move |_: &Asked| summary(1).held_by(&held));
+    let script = reader(30, move |_: &ModelRequest| summary(1).held_by(&held));
     let mut test = scene::agent(Some(12_000), script);
     test.settings.asking.first_byte = Duration::from_secs(30);
     fill(&test, 40, 100);
@@ -229,7 +229,7 @@ async fn rows_that_come_while_a_summary_is_made_stay_live() {
         of(|body| matches!(body, Body::Compaction(_))),
     );
     assert!(compaction.through < said && said < compacted, "{compaction:?} {said} {compacted}");
-    let after: Vec<Asked> =
+    let after: Vec<ModelRequest> =
         rounds(&test).into_iter().filter(|asked| body(asked).contains("SUMMARY 1")).collect();
     assert!(!after.is_empty());
     for asked in &after {

@@ -7,7 +7,7 @@ use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, Tried};
 use mainstay_llm::Candidate;
-use mainstay_testkit::model::{Asked, Reply, Script};
+use mainstay_testkit::model::{ModelRequest, Reply, Script};
 use serde_json::json;
 
 use crate::fixture::{Engine, TestAgent};
@@ -56,22 +56,22 @@ pub(super) fn summary_rows(test: &TestAgent, id: SessionId) -> Vec<Tried> {
 }
 
 /// Requests that were no summaries.
-pub(super) fn rounds(test: &TestAgent) -> Vec<Asked> {
+pub(super) fn rounds(test: &TestAgent) -> Vec<ModelRequest> {
     test.model.asked().into_iter().filter(|asked| !is_summary(asked)).collect()
 }
 
 /// Requests for a summary.
-pub(super) fn summary_requests(test: &TestAgent) -> Vec<Asked> {
+pub(super) fn summary_requests(test: &TestAgent) -> Vec<ModelRequest> {
     test.model.asked().into_iter().filter(is_summary).collect()
 }
 
 /// Whether a request asks for a summary.
-pub(super) fn is_summary(asked: &Asked) -> bool {
+pub(super) fn is_summary(asked: &ModelRequest) -> bool {
     asked.system().starts_with("You write the record")
 }
 
 /// The tokens that the scripted server counts for a request, as it tells them.
-pub(super) fn tokens(asked: &Asked) -> usize {
+pub(super) fn tokens(asked: &ModelRequest) -> usize {
     asked.bytes / 4
 }
 
@@ -94,10 +94,10 @@ pub(super) fn summary(number: usize) -> Reply {
 /// Reads a file a round, so many in all, then answers; a summary is what `summarise` says.
 pub(super) fn reader(
     rounds: usize,
-    mut summarise: impl FnMut(&Asked) -> Reply + Send + 'static,
+    mut summarise: impl FnMut(&ModelRequest) -> Reply + Send + 'static,
 ) -> impl Script {
     let mut next = 0;
-    move |asked: &Asked| {
+    move |asked: &ModelRequest| {
         if is_summary(asked) {
             return summarise(asked);
         }
@@ -112,6 +112,6 @@ pub(super) fn too_long() -> Reply {
 }
 
 /// All words of a request.
-pub(super) fn body(asked: &Asked) -> String {
+pub(super) fn body(asked: &ModelRequest) -> String {
     asked.body.to_string()
 }

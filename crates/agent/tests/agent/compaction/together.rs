@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mainstay_agent::{Compacted, Opened};
 use mainstay_journal::{SessionId, transcript};
-use mainstay_testkit::model::{Asked, Gate, Reply, Shape};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply, Shape};
 use mainstay_testkit::process::{Running, example};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ pub(super) fn session(engine: Engine) -> (TestAgent, SessionId, Gate) {
     let gate = Gate::new();
     let held = gate.clone();
     let (mut round, mut summaries) = (0, 0);
-    let mut test = agent_on(engine, None, move |asked: &Asked| {
+    let mut test = agent_on(engine, None, move |asked: &ModelRequest| {
         if is_summary(asked) {
             summaries += 1;
             let reply = summary(summaries);
@@ -140,7 +140,7 @@ fn the_holder_is_stopped_past_its_lease(engine: Engine) {
     gate.open();
     one.cont();
     let told = one.next_line(SOON).unwrap();
-    assert!(told.starts_with("error: ") && told.contains("moved on"), "{told}");
+    assert!(told.starts_with("error: ") && told.contains("was taken over"), "{told}");
     one.wait(SOON);
     assert_eq!(test.entries(id).len(), before + 1);
     all_is_well(&test, id, "SUMMARY 2");

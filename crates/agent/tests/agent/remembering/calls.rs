@@ -109,10 +109,10 @@ fn notes_are_changed_as_a_whole_and_refusals_say_what_to_do() {
             let said = answers(test);
             assert!(said[0].starts_with("The notes about the user (20 of 1375 characters) are:\n- likes tabs\n- likes tea\n"), "{}", said[0]);
             assert!(said[1].contains("about this workspace"), "{}", said[1]);
-            assert!(said[2].contains("no note has the words \"nothing\""), "{}", said[2]);
-            assert!(said[3].contains("2 notes have the words \"likes\""), "{}", said[3]);
+            assert!(said[2].contains("no note contains \"nothing\""), "{}", said[2]);
+            assert!(said[3].contains("2 notes contain \"likes\""), "{}", said[3]);
             assert!(
-                said[5].contains("1375 is the most") && said[5].contains("\n- drinks tea"),
+                said[5].contains("over the limit of 1375") && said[5].contains("\n- drinks tea"),
                 "{}",
                 said[5]
             );
