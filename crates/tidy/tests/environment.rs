@@ -119,5 +119,5 @@ fn an_unregistered_or_unexplained_variable_is_found() {
     // A comment in the registry's file does not register.
     assert_eq!(with("a.rs", &home).len(), 0);
     assert!(!with(PRODUCT_REGISTRY, &format!("// {home}")).is_empty());
-    assert!(violations(&[]).iter().any(|said| said.contains("there is no README.md")));
+    assert!(violations(&[]).iter().any(|said| said.contains("there is no docs/configuration.md")));
 }

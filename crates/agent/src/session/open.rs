@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use mainstay_journal::compaction::Standing;
 use mainstay_journal::entry::{Body, Entry};
+use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, Turn};
-use mainstay_journal::{SessionId, Transcript, entry, model_call, session};
+use mainstay_journal::{SessionId, Transcript, entry, model_call};
 use mainstay_llm::Memo;
 use mainstay_message::ToolSpec;
 use mainstay_store::{Lease, WriteTx};
@@ -56,6 +57,8 @@ pub struct OpenSession {
     pub(crate) has_processes: bool,
     /// Whether hooks were told that the session is taken up.
     pub(crate) start_hooks_ran: bool,
+    /// Whether a turn ended in the middle of a step, so that the store has to be asked what is true.
+    pub(crate) is_stale: bool,
 }
 
 /// Where a session comes from.
@@ -114,6 +117,50 @@ pub(crate) struct LastTurn {
     pub(crate) entries: Vec<Entry>,
 }
 
+/// What the store has of a session.
+struct Record {
+    row: Session,
+    prompt: String,
+    last: Option<Turn>,
+    entries: Vec<Entry>,
+    /// What a provider counted last.
+    counted: Option<u64>,
+    interrupted_undo: bool,
+}
+
+impl Record {
+    fn read(agent: &Agent, id: SessionId) -> Result<Self> {
+        agent.read(|tx| -> Result<_> {
+            let row = session::get(tx, id)?.ok_or_else(|| mainstay_store::Error::UnknownId {
+                what: "session".to_owned(),
+                typed: id.to_string(),
+            })?;
+            let last = turn::last(tx, id)?;
+            let counted = match &last {
+                Some(last) => model_call::counted_in(tx, id, last.id)?,
+                None => None,
+            };
+            Ok(Self {
+                prompt: session::prompt(tx, &row)?,
+                entries: entry::all(tx, id)?,
+                interrupted_undo: snapshots::interrupted(tx, id)?,
+                row,
+                last,
+                counted,
+            })
+        })
+    }
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said.
+    fn new(prompt: String, specs: &[ToolSpec]) -> Self {
+        let mut size = RequestSize::new(&prompt);
+        size.add_tools(specs);
+        Self { prompt, transcript: Transcript::default(), memo: Memo::default(), size }
+    }
+}
+
 impl OpenSession {
     /// A session that is not in the store yet.
     pub(crate) fn fresh(
@@ -125,18 +172,11 @@ impl OpenSession {
     ) -> Self {
         let workplace = Arc::new(workplace(&agent, workspace.to_owned()));
         let specs = agent.parts.offer.specs(&[]);
-        let mut size = RequestSize::new(&prompt);
-        size.add_tools(&specs);
         Self {
             id,
             lease,
             lineage: Lineage { is_new: true, ..Lineage::default() },
-            conversation: Conversation {
-                prompt,
-                transcript: Transcript::default(),
-                memo: Memo::default(),
-                size,
-            },
+            conversation: Conversation::new(prompt, &specs),
             tools: SessionTools { specs, loaded: Vec::new() },
             workplace,
             trust: Trust::default(),
@@ -149,47 +189,63 @@ impl OpenSession {
             unusable_skills: Vec::new(),
             has_processes: false,
             start_hooks_ran: false,
+            is_stale: false,
             agent,
         }
     }
 
     /// A session that is in the store.
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
-        let (row, prompt, last, entries, counted, interrupted_undo) =
-            agent.read(|tx| -> Result<_> {
-                let row =
-                    session::get(tx, id)?.ok_or_else(|| mainstay_store::Error::UnknownId {
-                        what: "session".to_owned(),
-                        typed: id.to_string(),
-                    })?;
-                let prompt = session::prompt(tx, &row)?;
-                let last = turn::last(tx, id)?;
-                let counted = match &last {
-                    Some(last) => model_call::counted_in(tx, id, last.id)?,
-                    None => None,
-                };
-                let interrupted_undo = snapshots::interrupted(tx, id)?;
-                Ok((row, prompt, last, entry::all(tx, id)?, counted, interrupted_undo))
-            })?;
-        let mut session = Self::fresh(agent, id, Path::new(&row.workspace), prompt, lease);
-        session.lineage = Lineage { is_new: false, is_child: row.begun_by.is_some(), parent: None };
-        session.snapshots = Snapshots::of_record(interrupted_undo);
+        let record = Record::read(&agent, id)?;
+        let workspace = Path::new(&record.row.workspace).to_owned();
+        let mut session = Self::fresh(agent, id, &workspace, record.prompt.clone(), lease);
+        session.apply_record(record);
+        Ok(session)
+    }
+
+    /// Reads the session anew, if a turn of this process ended in the middle of a step: then the parts
+    /// may hold what the store does not.
+    pub(crate) fn reload_if_stale(&mut self) -> Result<()> {
+        if !self.is_stale || self.lineage.is_new {
+            return Ok(());
+        }
+        let record = Record::read(&self.agent, self.id)?;
+        let specs = self.agent.parts.offer.specs(&[]);
+        self.conversation = Conversation::new(record.prompt.clone(), &specs);
+        self.tools = SessionTools { specs, loaded: Vec::new() };
+        self.workplace = Arc::new(workplace(&self.agent, PathBuf::from(&record.row.workspace)));
+        self.trust.origins = Origins::default();
+        self.recalled = RecalledSoFar::default();
+        self.compaction = CompactionState::default();
+        self.pending_notices.clear();
+        self.apply_record(record);
+        self.is_stale = false;
+        Ok(())
+    }
+
+    /// Takes in what the store has of a session whose parts are empty.
+    fn apply_record(&mut self, record: Record) {
+        let Record { row, last, entries, counted, interrupted_undo, .. } = record;
+        self.lineage = Lineage { is_new: false, is_child: row.begun_by.is_some(), parent: None };
+        self.snapshots = Snapshots::of_record(interrupted_undo);
         let changes_the_view =
             |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
         if entries.iter().any(changes_the_view) {
             // Most of a long session may be replaced: its messages are not made to be thrown away.
-            entries.iter().for_each(|entry| session.apply_facts(&entry.body));
-            session.rebuild_transcript(&entries);
+            entries.iter().for_each(|entry| self.apply_facts(&entry.body));
+            self.rebuild_transcript(&entries);
         } else {
-            entries.iter().for_each(|entry| session.apply_entry_at(&entry.body, entry.at));
+            entries.iter().for_each(|entry| self.apply_entry_at(&entry.body, entry.at));
         }
-        let Conversation { transcript, size, .. } = &mut session.conversation;
+        let Conversation { transcript, size, .. } = &mut self.conversation;
         size.learn_from_record(&entries, transcript.settled(), counted);
-        if let Some(last) = last {
-            let of_last = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
-            session.last_turn = LastTurn { row: Some(last), entries: of_last };
-        }
-        Ok(session)
+        self.last_turn = match last {
+            Some(last) => {
+                let of_last = entries.into_iter().filter(|entry| entry.turn == last.id).collect();
+                LastTurn { row: Some(last), entries: of_last }
+            }
+            None => LastTurn::default(),
+        };
     }
 
     /// The session's name.

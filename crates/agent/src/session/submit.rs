@@ -36,8 +36,10 @@ impl OpenSession {
         let redactor = self.agent.redactor().clone();
         let input = redaction::input(&redactor, input);
         let mut redacting = RedactingObserver::new(&redactor);
+        self.reload_if_stale()?;
         let report =
             self.submit(&input, &mut |event| redacting.tell(event, observer), cancel).await;
+        self.is_stale = report.is_err();
         redacting.tell_rest(observer);
         report
     }
@@ -50,7 +52,9 @@ impl OpenSession {
         cancel: &CancellationToken,
     ) -> Result<Option<TurnReport>> {
         let mut redacting = RedactingObserver::new(self.agent.redactor());
+        self.reload_if_stale()?;
         let report = self.resume_last(&mut |event| redacting.tell(event, observer), cancel).await;
+        self.is_stale = report.is_err();
         redacting.tell_rest(observer);
         report
     }

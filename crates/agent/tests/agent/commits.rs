@@ -116,6 +116,19 @@ fn left(entries: &str, calls: &str, told: &str, runs: usize) -> Left {
 
 /// A turn in which one write fails, and which another process ends when writes are possible again.
 async fn failed_at(on: &str, when: &str) -> Left {
+    // The session that saw the failure goes on as well as one that is opened anew.
+    failed_and_resumed(on, when, Resumed::SameSession).await;
+    failed_and_resumed(on, when, Resumed::OpenedAnew).await
+}
+
+/// Who goes on after a write failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resumed {
+    SameSession,
+    OpenedAnew,
+}
+
+async fn failed_and_resumed(on: &str, when: &str, resumed: Resumed) -> Left {
     let mut test = TestAgent::on(Engine::Sqlite, acting);
     let kept = |name| {
         let settled = Settled::Done(Outcome::said("done"));
@@ -139,8 +152,14 @@ async fn failed_at(on: &str, when: &str) -> Left {
     let calls = call_states(&test.store).join(" ");
     let left = left(&test.kinds(id).join(" "), &calls, &told.join(" "), runs());
     mend_writes(&test);
-    drop(work);
-    assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
+    let again = match resumed {
+        Resumed::SameSession => resume(&mut work).await,
+        Resumed::OpenedAnew => {
+            drop(work);
+            resume(&mut test.open(id)).await
+        }
+    };
+    assert_eq!(again.report.answer, "done");
     let whole = ["user", "assistant", "result", "result", "assistant", "end"];
     assert_eq!(test.kinds(id), whole);
     assert_eq!(runs(), 2, "each ran once");
