@@ -9,7 +9,7 @@ use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::{redaction, wording};

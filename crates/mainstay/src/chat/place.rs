@@ -13,7 +13,7 @@ use mainstay_journal::turn::{self, Turn};
 use mainstay_message::Content;
 use mainstay_store::{OwnerId, Store};
 
-use super::face::Face;
+use crate::chat::asker::ChatAsker;
 use crate::commands::run::{Choices, workspace_of};
 use crate::context::Context;
 use crate::engine;
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
     }
 
     /// Takes the session up, or begins one.
-    pub(crate) fn work(&self, face: Option<Face>) -> Result<OpenSession, Error> {
+    pub(crate) fn work(&self, face: Option<ChatAsker>) -> Result<OpenSession, Error> {
         let mut work = match self.session {
             Some(id) => *engine::open(&self.agent, id)?,
             None => self.agent.begin(&self.workspace, &wording::today())?,

@@ -7,8 +7,8 @@ use mainstay_message::Content;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
 
-use super::place::Place;
-use super::slash::{self, Slash};
+use crate::chat::commands::slash::{self, Slash};
+use crate::chat::place::Place;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;

@@ -20,7 +20,7 @@ use mainstay_memory::facts::{Fact, FactId};
 use mainstay_store::{Id, Store};
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::{self, Config};
 use crate::context::Context;
 use crate::error::Error;

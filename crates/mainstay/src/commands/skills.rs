@@ -17,7 +17,7 @@ use mainstay_agent::skills::{self, Places, Proposal, Shelf};
 use mainstay_store::{OwnerId, Store};
 
 use super::run::{current_directory, directory};
-use crate::chat::slash::is_command;
+use crate::chat::commands::slash::is_command;
 use crate::config::Config;
 use crate::context::{Context, open_existing};
 use crate::engine;

@@ -9,7 +9,7 @@ use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;

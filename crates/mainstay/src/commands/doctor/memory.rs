@@ -1,7 +1,7 @@
 //! Who has memories besides the store, and whether each answers.
 
 use super::finding::Finding;
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::output::Output;
 use crate::providers;

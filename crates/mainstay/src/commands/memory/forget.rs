@@ -4,7 +4,7 @@ use clap::Args;
 use mainstay_memory::facts::{self, Fact, FactId};
 use serde_json::json;
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;

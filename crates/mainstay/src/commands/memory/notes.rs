@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use mainstay_memory::notes::{self, Change, Note, Scope};
 use serde_json::json;
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::commands::run::{current_directory, directory};
 use crate::context::{Context, open_existing};
 use crate::error::Error;

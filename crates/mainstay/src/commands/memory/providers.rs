@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;

@@ -1,0 +1,127 @@
+//! `/new`, `/resume`, `/fork` and `/retry`: which session is talked in, and its last turn again.
+
+use mainstay_agent::session::manage;
+use mainstay_journal::turn::{Outcome, State};
+
+use crate::chat::conversation::Conversation;
+use crate::chat::opening::message_text;
+use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::turn::Begin;
+use crate::error::Error;
+use crate::wording;
+
+impl Conversation<'_> {
+    pub(crate) async fn new_session(&mut self) -> Result<(), Error> {
+        self.part().await?;
+        self.place.session = None;
+        (self.screen.status.context, self.screen.status.cost) = (0, 0);
+        self.learn_words();
+        self.screen.note("a new session; the one before is kept");
+        Ok(())
+    }
+
+    pub(crate) async fn resume(&mut self, rest: &str) -> Result<(), Error> {
+        if rest.is_empty() {
+            return self.list_sessions();
+        }
+        let session = self.place.find(rest)?;
+        if self.place.session == Some(session.id) {
+            self.screen.note("that is this session");
+            return Ok(());
+        }
+        let before = self.place.session;
+        self.part().await?;
+        self.place.turn_to(&session).await?;
+        if let Err(error) = self.take_up() {
+            // Another process has it: back to where one was.
+            self.place.session = before;
+            return Err(error);
+        }
+        let (model, window) = self.place.model();
+        (self.screen.status.model, self.screen.status.window) = (model, window);
+        Ok(())
+    }
+
+    pub(crate) fn list_sessions(&mut self) -> Result<(), Error> {
+        let sessions = self.place.sessions(15)?;
+        let mut lines: Vec<Line> = Vec::new();
+        for (session, turn) in &sessions {
+            let this = self.place.session == Some(session.id);
+            let unfinished = turn.as_ref().is_some_and(|turn| turn.state != State::Ended);
+            let mark = if this { "▸ " } else { "  " };
+            let line = Line::plain(&format!("{mark}{}", session.id))
+                .and(&format!("  {}", wording::minute(session.used_at)), Style::DIM)
+                .and(if unfinished { "  not finished" } else { "" }, Style::of(Colour::Yellow))
+                .and(&format!("  {}", clean(&session.title)), Style::PLAIN);
+            lines.push(line.cut());
+        }
+        lines.push(Line::dim(match lines.is_empty() {
+            true => "There are no sessions yet.",
+            false => "  /resume ID goes on with one; the start of its id is enough.",
+        }));
+        self.screen.lines(lines);
+        Ok(())
+    }
+
+    /// Goes on in a copy of the session, as it is or as it was after some turn.
+    pub(crate) async fn fork(&mut self, rest: &str) -> Result<(), Error> {
+        let Some(parent) = self.place.session else {
+            self.screen.note("there is nothing to fork yet");
+            return Ok(());
+        };
+        let after = match rest {
+            "" => None,
+            number => Some(number.parse::<i64>().map_err(|_| {
+                Error::usage(format!("{number:?} is no number of a turn"))
+                    .hint("/fork 2 goes on as it was after the second turn.")
+            })?),
+        };
+        let turns = self.place.find(&parent.to_string())?.turns;
+        if after.is_some_and(|after| !(1..=turns).contains(&after)) {
+            return Err(Error::usage(format!(
+                "this session has {}",
+                wording::count(u64::try_from(turns).unwrap_or(0), "turn")
+            )));
+        }
+        let id = manage::fork(&self.place.store, parent, after)?;
+        self.part().await?;
+        let session = self.place.find(&id.to_string())?;
+        self.place.turn_to(&session).await?;
+        self.screen.note(&format!(
+            "this is a fork now, session {id}; the one before is kept: /resume {parent}"
+        ));
+        self.take_up()
+    }
+
+    pub(crate) fn retry(&mut self) -> Result<(), Error> {
+        let last = self.place.last_turn()?.map(|(turn, _)| turn);
+        let Some(turn) = last else {
+            self.screen.note("there is nothing to try again yet");
+            return Ok(());
+        };
+        if turn.state != State::Ended || turn.outcome == Some(Outcome::Failed) {
+            self.begin(Begin::Resume);
+            return Ok(());
+        }
+        match self.place.last_input()? {
+            Some(content) => {
+                let shown = message_text(&content);
+                self.begin(Begin::Say(content, shown));
+            }
+            None => self.screen.note("there is nothing to try again"),
+        }
+        Ok(())
+    }
+
+    /// Parts with the session: what runs for it in the background ends.
+    pub(crate) async fn part(&mut self) -> Result<(), Error> {
+        if let Some(work) = self.work.take() {
+            work.leave().await?;
+        }
+        if self.screen.status.processes > 0 {
+            self.screen.note("what ran in the background for the session was ended");
+            self.screen.status.processes = 0;
+        }
+        Ok(())
+    }
+}
