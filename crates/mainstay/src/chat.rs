@@ -36,7 +36,7 @@ pub(crate) fn can_be_drawn() -> bool {
 
 /// Talks until somebody leaves.
 pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
-    let history = History::of(&place.settings.home);
+    let history = History::of(&place.paths.home);
     let colours = if place.context.output.is_coloured() { Colours::On } else { Colours::Off };
     let (width, height) = Terminal::size();
     let screen = Screen::new(width, height, history);

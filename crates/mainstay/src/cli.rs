@@ -17,8 +17,8 @@ use crate::env;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::settings::Globals;
-use crate::telling::Telling;
+use crate::paths::Globals;
+use crate::turn_output::TurnOutput;
 
 /// An AI agent that survives: every step of its work is on disk before the next one begins.
 #[derive(Debug, Parser)]
@@ -158,7 +158,7 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let error = Error { kind: Kind::Usage, message, hints };
         if typed.iter().any(|word| word == "run" || word == "resume") {
             // Whoever reads events waits for the last one.
-            Telling::new(true).error_as_event(&error);
+            TurnOutput::new(true).error_as_event(&error);
         } else {
             Output::new(true).error_as_data(&error);
         }

@@ -30,14 +30,14 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
-pub(crate) use memory::settings as memory_settings;
+pub(crate) use memory::memory_settings;
 use memory_providers::MemoryProvider;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::{env, redaction};
 
 /// What the files say.
@@ -76,12 +76,12 @@ impl Config {
     /// A profile that config.toml chooses is part of what the home says, and a workspace's model
     /// comes before it; one that is asked for here and now comes before the workspace's wishes.
     pub(crate) fn load(
-        settings: &Settings,
+        paths: &Paths,
         workspace: Option<&Path>,
         output: Output,
     ) -> Result<Self, Error> {
-        let path = settings.home.join("config.toml");
-        let mut config = Self { path, home: settings.home.clone(), ..Self::default() };
+        let path = paths.home.join("config.toml");
+        let mut config = Self { path, home: paths.home.clone(), ..Self::default() };
         let mut base = read::<File>(&config.path, output)?.unwrap_or_default();
         let profiles = match base.remove("profiles") {
             Some(Value::Table(profiles)) => profiles,
@@ -91,7 +91,7 @@ impl Config {
             let name = base.get("profile").and_then(Value::as_str)?;
             Some((name.to_owned(), "config.toml".to_owned()))
         };
-        let here_and_now = settings.profile.clone().map(|(name, by)| (name, by.to_owned()));
+        let here_and_now = paths.profile.clone().map(|(name, by)| (name, by.to_owned()));
         let is_asked_for = here_and_now.is_some();
         config.profile = here_and_now.or_else(by_file);
         let profile = match &config.profile {
@@ -304,12 +304,13 @@ fn read<T: serde::de::DeserializeOwned + shape::Known>(
     output: Output,
 ) -> Result<Option<Table>, Error> {
     let Some(text) = text_of(path)? else { return Ok(None) };
-    let table: Table = toml::from_str(&text).map_err(|error| unusable(path, &told(&error)))?;
+    let table: Table =
+        toml::from_str(&text).map_err(|error| unusable(path, &parser_message(&error)))?;
     for key in T::strangers(&table) {
         output.warning(format!("{}: {key}", path.display()));
     }
     // Read as what it means, so that a value of the wrong type is told with its line.
-    toml::from_str::<T>(&text).map_err(|error| unusable(path, &told(&error)))?;
+    toml::from_str::<T>(&text).map_err(|error| unusable(path, &parser_message(&error)))?;
     Ok(Some(table))
 }
 
@@ -334,11 +335,11 @@ fn unusable(path: &Path, detail: &str) -> Error {
 
 /// A table as what it means; the error is what the parser says, on one line.
 fn typed<T: serde::de::DeserializeOwned>(table: Table) -> Result<T, String> {
-    table.try_into().map_err(|error| told(&error))
+    table.try_into().map_err(|error| parser_message(&error))
 }
 
 /// What the parser says, on one line.
-fn told(error: &toml::de::Error) -> String {
+fn parser_message(error: &toml::de::Error) -> String {
     crate::wording::line(&error.to_string())
 }
 

@@ -21,14 +21,15 @@ pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<Strin
     }
     let support = Support::of_kernel();
     if let Some(missing) = support.missing() {
-        return Some(match required {
-            false => format!(
-                "{missing}, so commands and file tools run without a sandbox; the policy still \
-                 decides what is done. `mainstay doctor` says more."
-            ),
-            true => format!(
+        return Some(if required {
+            format!(
                 "{missing}, and [sandbox] mode is \"require\": commands and file tools do not run."
-            ),
+            )
+        } else {
+            format!(
+                "{missing}, so commands and file tools run without a sandbox; the policy still \
+                 decides what is allowed. Run `mainstay doctor` for details."
+            )
         });
     }
     match support.network {

@@ -25,15 +25,15 @@ use crate::exit::Exit;
 use crate::first_run;
 use crate::interrupt;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 
 /// Whose sessions the command line works on.
 const OWNER: &str = "local";
 
 /// A store with its home, made if need be.
-pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error> {
-    make_home(settings)?;
-    let store = Store::open(&settings.store, options())?;
+pub(crate) fn open_store(paths: &Paths) -> Result<(Store, OwnerId), Error> {
+    make_home(paths)?;
+    let store = Store::open(&paths.store, options())?;
     let owner = match store.read(|tx| tx.find_owner(OWNER))? {
         Some(owner) => owner,
         None => store.write(|tx| tx.owner(OWNER))?,
@@ -42,9 +42,9 @@ pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error>
 }
 
 /// Makes the home, if need be.
-pub(crate) fn make_home(settings: &Settings) -> Result<(), Error> {
-    fsatomic::private_directory(&settings.home).map_err(|error| {
-        Error::configuration(format!("{} cannot be made: {error}", settings.home.display()))
+pub(crate) fn make_home(paths: &Paths) -> Result<(), Error> {
+    fsatomic::private_directory(&paths.home).map_err(|error| {
+        Error::configuration(format!("{} cannot be made: {error}", paths.home.display()))
             .hint("Name another directory with --home DIR.")
     })
 }
@@ -96,14 +96,13 @@ pub(crate) fn agent(
     workspace: &Path,
     mut over: Overrides,
 ) -> Result<Agent, Error> {
-    let settings = context.settings()?;
-    let mut config = Config::load(&settings, Some(workspace), context.output)?;
-    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
-    {
-        config = Config::load(&settings, Some(workspace), context.output)?;
+    let paths = context.paths()?;
+    let mut config = Config::load(&paths, Some(workspace), context.output)?;
+    if over.model.is_none() && first_run::ensure_model(context, &paths, &store, owner, &config)? {
+        config = Config::load(&paths, Some(workspace), context.output)?;
     }
-    over.forbidden = forbidden(&settings);
-    let keeper = keeper(&settings, &config)?;
+    over.forbidden = forbidden(&paths);
+    let keeper = keeper(&paths, &config)?;
     let mut agent_settings = agent_settings(&config, &over)?;
     agent_settings.memory.providers = memory_providers(&config, &keeper)?
         .into_iter()
@@ -116,11 +115,11 @@ pub(crate) fn agent(
 }
 
 /// A keeper for the processes of a home, which is started when it is needed.
-pub(crate) fn keeper(settings: &Settings, config: &Config) -> Result<Keeper, Error> {
+pub(crate) fn keeper(paths: &Paths, config: &Config) -> Result<Keeper, Error> {
     Ok(Keeper::new(Launch {
         program: PathBuf::from("/proc/self/exe"),
         arguments: vec![KEEPER.into()],
-        spool: settings.home.join("keepers"),
+        spool: paths.home.join("keepers"),
         grace: config.keeper_grace()?,
     }))
 }
@@ -137,15 +136,15 @@ pub(crate) fn chain(
     workspace: &Path,
     over: &Overrides,
 ) -> Result<Vec<Arc<Candidate>>, Error> {
-    let settings = context.settings()?;
-    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    let paths = context.paths()?;
+    let config = Config::load(&paths, Some(workspace), context.output.quiet())?;
     Ok(agent_settings(&config, over)?.chain)
 }
 
 /// The names of the models that the configuration names.
 pub(crate) fn model_names(context: &Context, workspace: &Path) -> Result<Vec<String>, Error> {
-    let settings = context.settings()?;
-    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    let paths = context.paths()?;
+    let config = Config::load(&paths, Some(workspace), context.output.quiet())?;
     Ok(config.model_names())
 }
 
@@ -155,16 +154,16 @@ pub(crate) const KEEPER: &str = "keeper";
 pub(crate) const READER: &str = "reader";
 
 /// What no tool opens: the home, and the store with its side files.
-fn forbidden(settings: &Settings) -> Vec<PathBuf> {
-    let mut paths = vec![settings.home.clone()];
-    if let Some(file) = settings.file() {
+fn forbidden(paths: &Paths) -> Vec<PathBuf> {
+    let mut forbidden = vec![paths.home.clone()];
+    if let Some(file) = paths.file() {
         for ending in ["", "-wal", "-shm", "-journal", ".side"] {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
-            paths.push(name.into());
+            forbidden.push(name.into());
         }
     }
-    paths
+    forbidden
 }
 
 /// Takes a session up; one that another process has is an error that says who.
@@ -173,7 +172,7 @@ pub(crate) fn open(
     id: SessionId,
 ) -> Result<Box<mainstay_agent::OpenSession>, Error> {
     match agent.open(id)? {
-        Opened::Got(work) => Ok(work),
+        Opened::Got(session) => Ok(session),
         Opened::Held(holder) => Err(held(id, &holder)),
     }
 }

@@ -77,14 +77,14 @@ impl Error {
 
 impl From<mainstay_store::Error> for Error {
     fn from(error: mainstay_store::Error) -> Self {
-        use mainstay_store::Error as Store;
+        use mainstay_store::Error as StoreError;
         let kind = match &error {
-            Store::BadAddress(_) | Store::Refused { .. } => Kind::Configuration,
-            Store::UnknownId { .. } | Store::AmbiguousId { .. } => Kind::Usage,
-            Store::InUse { .. } | Store::Locked { .. } => Kind::InUse,
+            StoreError::BadAddress(_) | StoreError::Refused { .. } => Kind::Configuration,
+            StoreError::UnknownId { .. } | StoreError::AmbiguousId { .. } => Kind::Usage,
+            StoreError::InUse { .. } | StoreError::Locked { .. } => Kind::InUse,
             _ => Kind::Failed,
         };
-        if let Store::Unreadable { path, .. } = &error
+        if let StoreError::Unreadable { path, .. } = &error
             && FileSystem::of(path).is_ok_and(|system| system.read_only)
         {
             // The engine says only that it cannot open the file.
@@ -94,12 +94,12 @@ impl From<mainstay_store::Error> for Error {
             return Self { kind, message, hints: vec![hint] };
         }
         let mut hints: Vec<String> = error.hint().into_iter().collect();
-        if let Store::UnknownId { what, .. } = &error
+        if let StoreError::UnknownId { what, .. } = &error
             && what == "session"
         {
             hints.push("See which there are: `mainstay sessions list`".to_owned());
         }
-        if let Store::UnknownId { what, .. } = &error {
+        if let StoreError::UnknownId { what, .. } = &error {
             match what.as_str() {
                 "request" | "question" => {
                     hints.push("See what waits for you: `mainstay approvals`".to_owned());

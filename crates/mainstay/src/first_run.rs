@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use found::Found;
+use found::FoundModel;
 use mainstay_agent::{Budgets, Trial, trial};
 use mainstay_llm::{Candidate, Client};
 use mainstay_store::{OwnerId, Store};
@@ -24,8 +24,8 @@ use crate::config::name::Name;
 use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
-use crate::person;
-use crate::settings::Settings;
+use crate::humans_only;
+use crate::paths::Paths;
 
 /// How long a trial may take: a model may have to be loaded first.
 const TRIAL: Duration = Duration::from_secs(180);
@@ -35,7 +35,7 @@ const TRIES: usize = 3;
 /// Sees to it that a model is configured. Answers whether one was written down now.
 pub(crate) fn ensure_model(
     context: &Context,
-    settings: &Settings,
+    paths: &Paths,
     store: &Store,
     owner: OwnerId,
     config: &Config,
@@ -43,10 +43,10 @@ pub(crate) fn ensure_model(
     // An agent's commands have no business with the settings, and who is at work already is not
     // at the first run.
     let is_at_work = tokio::runtime::Handle::try_current().is_ok();
-    if !config.models().is_empty() || person::only("setting up").is_err() || is_at_work {
+    if !config.models().is_empty() || humans_only::require("setting up").is_err() || is_at_work {
         return Ok(false);
     }
-    let run = FirstRun { settings, store, owner, config, client: Client::new() };
+    let run = FirstRun { paths, store, owner, config, client: Client::new() };
     let asks = can_ask(context);
     engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
@@ -59,16 +59,13 @@ pub(crate) fn ensure_model(
 
 /// Lets a person choose a model for a new file; nothing where there is nobody to ask, or nothing to
 /// choose from.
-pub(crate) fn choose_for_init(
-    context: &Context,
-    settings: &Settings,
-) -> Result<Option<String>, Error> {
+pub(crate) fn choose_for_init(context: &Context, paths: &Paths) -> Result<Option<String>, Error> {
     if !can_ask(context) {
         return Ok(None);
     }
-    let (store, owner) = engine::open_store(settings)?;
-    let config = Config::load(settings, None, context.output)?;
-    let run = FirstRun { settings, store: &store, owner, config: &config, client: Client::new() };
+    let (store, owner) = engine::open_store(paths)?;
+    let config = Config::load(paths, None, context.output)?;
+    let run = FirstRun { paths, store: &store, owner, config: &config, client: Client::new() };
     engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
             done = run.begin(true) => match done {
@@ -108,7 +105,7 @@ fn nothing_found(offers: &[found::Offer]) -> Error {
 }
 
 struct FirstRun<'a> {
-    settings: &'a Settings,
+    paths: &'a Paths,
     store: &'a Store,
     owner: OwnerId,
     config: &'a Config,
@@ -127,7 +124,11 @@ impl FirstRun<'_> {
     }
 
     /// Nobody can be asked: the best model of this machine that calls tools.
-    async fn alone(&self, found: Vec<Found>, offers: &[found::Offer]) -> Result<String, Error> {
+    async fn alone(
+        &self,
+        found: Vec<FoundModel>,
+        offers: &[found::Offer],
+    ) -> Result<String, Error> {
         let mut failed = Vec::new();
         let mut speaker = None;
         let began = Instant::now();
@@ -157,7 +158,11 @@ impl FirstRun<'_> {
         })
     }
 
-    async fn asking(&self, found: Vec<Found>, offers: Vec<found::Offer>) -> Result<String, Error> {
+    async fn asking(
+        &self,
+        found: Vec<FoundModel>,
+        offers: Vec<found::Offer>,
+    ) -> Result<String, Error> {
         if found.is_empty() && offers.is_empty() {
             return Err(nothing_found(&offers));
         }
@@ -188,11 +193,12 @@ impl FirstRun<'_> {
     }
 
     /// A model of a provider that was chosen just now.
-    async fn of_provider(&self, offer: &found::Offer) -> Result<Option<Found>, Error> {
+    async fn of_provider(&self, offer: &found::Offer) -> Result<Option<FoundModel>, Error> {
         let provider = Arc::new(self.config.provider(&offer.provider)?);
         match self.client.models(&provider, found::PATIENCE).await {
             Ok(models) if !models.is_empty() => {
-                let one = |model| Found { provider: Arc::clone(&provider), model, is_known: true };
+                let one =
+                    |model| FoundModel { provider: Arc::clone(&provider), model, is_known: true };
                 let found = models.into_iter().map(one).collect();
                 match (Question { found, offers: Vec::new() }).put().await? {
                     Choice::Model(one) => Ok(Some(one)),
@@ -210,7 +216,7 @@ impl FirstRun<'_> {
         }
     }
 
-    async fn tried(&self, one: &Found) -> Result<Trial, Error> {
+    async fn tried(&self, one: &FoundModel) -> Result<Trial, Error> {
         let candidate = Arc::new(Candidate {
             provider: Arc::clone(&one.provider),
             model: one.model.name.clone(),
@@ -231,7 +237,7 @@ impl FirstRun<'_> {
     }
 
     /// Writes the choice down, and says it.
-    async fn settle(&self, one: &Found, how: &str) -> Result<String, Error> {
+    async fn settle(&self, one: &FoundModel, how: &str) -> Result<String, Error> {
         let one = self.as_served_now(one).await;
         let name = one.name();
         let named = |parts: &[&str]| Name(parts.iter().map(|part| (*part).to_owned()).collect());
@@ -248,7 +254,7 @@ impl FirstRun<'_> {
         if let Some(window) = window.and_then(|window| i64::try_from(window).ok()) {
             changes.push((named(&["models", &name, "window"]), vec![window.into()]));
         }
-        let turn = Turn::take(&self.settings.home)?;
+        let turn = Turn::take(&self.paths.home)?;
         edit::set(self.config.path(), &changes)?;
         drop(turn);
         let window = match window {
@@ -257,17 +263,16 @@ impl FirstRun<'_> {
         };
         let path = self.config.path().display();
         say(&format!("{name} is used from now on ({how}; {window}). It is written to {path}."));
-        let (list, set) = ("models", "config set model PROVIDER/MODEL");
         say(&format!(
-            "Others: `{}`. Change it: `{}`.",
-            self.settings.command(list),
-            self.settings.command(set)
+            "List other models: `{}`. Change the model: `{}`.",
+            self.paths.command("models"),
+            self.paths.command("config set model PROVIDER/MODEL")
         ));
         Ok(name)
     }
 
     /// The same model with the window that it was loaded with for the trial.
-    async fn as_served_now(&self, one: &Found) -> Found {
+    async fn as_served_now(&self, one: &FoundModel) -> FoundModel {
         let mut one = one.clone();
         if one.provider.is_loopback()
             && let Ok(models) = self.client.models(&one.provider, found::PATIENCE).await
@@ -281,9 +286,10 @@ impl FirstRun<'_> {
 
 fn only_speaks(said: &str) -> String {
     let said = crate::wording::line(said);
-    match said.is_empty() {
-        true => "it answers, but did not call the tool and said nothing".to_owned(),
-        false => format!("it answers, but did not call the tool; it said: {said}"),
+    if said.is_empty() {
+        "it answers, but did not call the tool and said nothing".to_owned()
+    } else {
+        format!("it answers, but did not call the tool; it said: {said}")
     }
 }
 

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mainstay_journal::compaction::Compaction;
 
+use crate::chat::render::text::clean;
+
 /// Bytes in the unit that keeps the number short.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -29,6 +31,12 @@ pub(crate) fn size(bytes: u64) -> String {
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
+}
+
+/// What a request asks for, as one sentence without a full stop: "shell wants to run `ls`". It has
+/// as many lines as the action, and nothing in it can speak to a terminal.
+pub(crate) fn wants(request: &mainstay_agent::Request) -> String {
+    format!("{} wants {}", clean(&request.tool), clean(&request.action))
 }
 
 /// Which memories came with an input: "recalled 2 memories: facts:1, facts:4".

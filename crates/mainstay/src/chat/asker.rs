@@ -13,7 +13,7 @@ use crate::chat::input::prompt::Reply;
 use crate::chat::render::screen::Screen;
 
 /// What the engine asks, or does not ask any more.
-pub(crate) enum Asking {
+pub(crate) enum AskerMessage {
     Policy(Request, oneshot::Sender<Verdict>),
     Words(Question, oneshot::Sender<String>),
     /// Nobody has to answer this one any more.
@@ -23,14 +23,14 @@ pub(crate) enum Asking {
 }
 
 /// Hands questions to the loop of the chat.
-pub(crate) struct ChatAsker(pub(crate) UnboundedSender<Asking>);
+pub(crate) struct ChatAsker(pub(crate) UnboundedSender<AskerMessage>);
 
 impl Asker for ChatAsker {
     fn decide<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Option<Verdict>> {
         async move {
             let (sender, answer) = oneshot::channel();
             let _gone = Gone(&self.0, request.id);
-            self.0.send(Asking::Policy(request.clone(), sender)).ok()?;
+            self.0.send(AskerMessage::Policy(request.clone(), sender)).ok()?;
             answer.await.ok()
         }
         .boxed()
@@ -40,46 +40,46 @@ impl Asker for ChatAsker {
         async move {
             let (sender, answer) = oneshot::channel();
             let _gone = Gone(&self.0, question.id);
-            self.0.send(Asking::Words(question.clone(), sender)).ok()?;
+            self.0.send(AskerMessage::Words(question.clone(), sender)).ok()?;
             answer.await.ok()
         }
         .boxed()
     }
 
     fn overtaken(&self, words: &str) {
-        let _ = self.0.send(Asking::Remark(words.to_owned()));
+        let _ = self.0.send(AskerMessage::Remark(words.to_owned()));
     }
 }
 
 /// Takes a question away when nobody waits for its answer.
-struct Gone<'a>(&'a UnboundedSender<Asking>, Id);
+struct Gone<'a>(&'a UnboundedSender<AskerMessage>, Id);
 
 impl Drop for Gone<'_> {
     fn drop(&mut self) {
         // With the chat gone there is no question on the screen.
-        let _ = self.0.send(Asking::Gone(self.1));
+        let _ = self.0.send(AskerMessage::Gone(self.1));
     }
 }
 
 /// Questions that wait for an answer; the first is on the screen.
 #[derive(Default)]
-pub(crate) struct Questions(VecDeque<Asking>);
+pub(crate) struct Questions(VecDeque<AskerMessage>);
 
 impl Questions {
     /// Takes in what the engine asks.
-    pub(crate) fn take(&mut self, asking: Asking, screen: &mut Screen) {
-        match asking {
-            Asking::Remark(words) => screen.note(&words),
-            Asking::Gone(id) => {
+    pub(crate) fn take(&mut self, message: AskerMessage, screen: &mut Screen) {
+        match message {
+            AskerMessage::Remark(words) => screen.note(&words),
+            AskerMessage::Gone(id) => {
                 let first = self.0.front().and_then(name);
-                self.0.retain(|asking| name(asking) != Some(id));
+                self.0.retain(|message| name(message) != Some(id));
                 if first == Some(id) {
                     screen.take_question_away();
                     self.show(screen);
                 }
             }
-            asking => {
-                self.0.push_back(asking);
+            message => {
+                self.0.push_back(message);
                 if self.0.len() == 1 {
                     self.show(screen);
                 }
@@ -91,10 +91,10 @@ impl Questions {
     pub(crate) fn answer(&mut self, reply: Reply, screen: &mut Screen) {
         match (self.0.pop_front(), reply) {
             // Whoever asked may have stopped waiting; then the answer is nobody's.
-            (Some(Asking::Policy(_, sender)), Reply::Verdict(verdict)) => {
+            (Some(AskerMessage::Policy(_, sender)), Reply::Verdict(verdict)) => {
                 let _ = sender.send(verdict);
             }
-            (Some(Asking::Words(_, sender)), Reply::Words(words)) => {
+            (Some(AskerMessage::Words(_, sender)), Reply::Words(words)) => {
                 let _ = sender.send(words);
             }
             _ => {}
@@ -104,18 +104,18 @@ impl Questions {
 
     fn show(&self, screen: &mut Screen) {
         match self.0.front() {
-            Some(Asking::Policy(request, _)) => screen.ask(request.clone()),
-            Some(Asking::Words(question, _)) => screen.ask_words(question.clone()),
+            Some(AskerMessage::Policy(request, _)) => screen.ask(request.clone()),
+            Some(AskerMessage::Words(question, _)) => screen.ask_words(question.clone()),
             _ => {}
         }
     }
 }
 
-fn name(asking: &Asking) -> Option<Id> {
-    match asking {
-        Asking::Policy(request, _) => Some(request.id),
-        Asking::Words(question, _) => Some(question.id),
-        Asking::Gone(_) | Asking::Remark(_) => None,
+fn name(message: &AskerMessage) -> Option<Id> {
+    match message {
+        AskerMessage::Policy(request, _) => Some(request.id),
+        AskerMessage::Words(question, _) => Some(question.id),
+        AskerMessage::Gone(_) | AskerMessage::Remark(_) => None,
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
         let mut second = face.decide(&two);
         assert_eq!((&mut first).now_or_never(), None);
         assert_eq!((&mut second).now_or_never(), None);
-        while let Ok(asking) = asked.try_recv() {
-            questions.take(asking, &mut screen);
+        while let Ok(message) = asked.try_recv() {
+            questions.take(message, &mut screen);
         }
         assert!(shown(&screen).contains("wants one"), "{}", shown(&screen));
         drop(first);

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use crossterm::event::{Event as Input, EventStream, KeyEventKind};
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use mainstay_agent::{Event, OpenSession};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until};
 
-use crate::chat::asker::{Asking, Questions};
+use crate::chat::asker::{AskerMessage, Questions};
 use crate::chat::input::files;
 use crate::chat::input::keys::Act;
 use crate::chat::place::Place;
@@ -40,7 +40,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) screen: Screen,
     painter: Painter,
     /// The session; a turn has it while it runs.
-    pub(crate) work: Option<OpenSession>,
+    pub(crate) session: Option<OpenSession>,
     pub(crate) turn: Option<Running>,
     questions: Questions,
     /// Whether the chat ends when the turn has.
@@ -50,15 +50,15 @@ pub(crate) struct Conversation<'a> {
     began: Instant,
     drawn: Option<Instant>,
     dirty: bool,
-    pub(crate) ask: UnboundedSender<Asking>,
+    pub(crate) ask: UnboundedSender<AskerMessage>,
     found: UnboundedSender<Vec<String>>,
 }
 
 /// What happened.
 enum Happened {
-    Input(Option<io::Result<Input>>),
-    Told(Event),
-    Asked(Asking),
+    Input(Option<io::Result<TerminalEvent>>),
+    TurnEvent(Event),
+    Asked(AskerMessage),
     Files(Vec<String>),
     Ended(Box<Result<Back, JoinError>>),
     /// Somebody wants the program to stop what it does, or to end.
@@ -74,7 +74,7 @@ enum Happened {
 /// What comes from outside the turn.
 struct Sources {
     input: EventStream,
-    asked: UnboundedReceiver<Asking>,
+    asked: UnboundedReceiver<AskerMessage>,
     files: UnboundedReceiver<Vec<String>>,
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
@@ -108,7 +108,7 @@ impl<'a> Conversation<'a> {
             place,
             screen,
             painter,
-            work: None,
+            session: None,
             turn: None,
             questions: Questions::default(),
             leaving: false,
@@ -146,15 +146,15 @@ impl<'a> Conversation<'a> {
                     let control = crossterm::event::KeyModifiers::CONTROL;
                     self.key(crossterm::event::KeyEvent::new(key, control)).await;
                 }
-                Happened::Told(event) => {
-                    self.told(&event);
+                Happened::TurnEvent(event) => {
+                    self.show_event(&event);
                     while let Some(event) =
-                        self.turn.as_mut().and_then(|turn| turn.told.try_recv().ok())
+                        self.turn.as_mut().and_then(|turn| turn.events.try_recv().ok())
                     {
-                        self.told(&event);
+                        self.show_event(&event);
                     }
                 }
-                Happened::Asked(asking) => self.questions.take(asking, &mut self.screen),
+                Happened::Asked(message) => self.questions.take(message, &mut self.screen),
                 Happened::Files(files) => self.screen.found_files(files),
                 Happened::Ended(ended) => self.turn_ended(*ended),
                 Happened::Time => self.look_around(),
@@ -175,8 +175,8 @@ impl<'a> Conversation<'a> {
             _ if self.screen.status.processes > 0 => now + LOOK,
             _ => now + REST,
         };
-        let (told, task) = match &mut self.turn {
-            Some(turn) => (Some(&mut turn.told), Some(&mut turn.task)),
+        let (events, task) = match &mut self.turn {
+            Some(turn) => (Some(&mut turn.events), Some(&mut turn.task)),
             None => (None, None),
         };
         tokio::select! {
@@ -187,26 +187,26 @@ impl<'a> Conversation<'a> {
             Some(()) = sources.gone.recv() => Happened::HungUp,
             () = heard(&mut sources.resized) => Happened::Resized,
             input = sources.input.next(), if !self.gone => Happened::Input(input),
-            event = async { told?.recv().await }, if told.is_some() => match event {
-                Some(event) => Happened::Told(event),
+            event = async { events?.recv().await }, if events.is_some() => match event {
+                Some(event) => Happened::TurnEvent(event),
                 // The turn is over; how, its task says.
                 None => match task {
                     Some(task) => Happened::Ended(Box::new(task.await)),
                     None => Happened::Time,
                 },
             },
-            Some(asking) = sources.asked.recv() => Happened::Asked(asking),
+            Some(message) = sources.asked.recv() => Happened::Asked(message),
             Some(files) = sources.files.recv() => Happened::Files(files),
             () = sleep_until(wait) => Happened::Time,
         }
     }
 
-    async fn input(&mut self, input: Input) {
+    async fn input(&mut self, input: TerminalEvent) {
         match input {
-            Input::Key(key) if key.kind != KeyEventKind::Release => self.key(key).await,
-            Input::Paste(text) => self.screen.paste(&text),
+            TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.key(key).await,
+            TerminalEvent::Paste(text) => self.screen.paste(&text),
             // A new size is heard as a signal too: a key in the same moment would swallow this event.
-            Input::Resize(..) => terminal::look_again(),
+            TerminalEvent::Resize(..) => terminal::look_again(),
             _ => {}
         }
     }
@@ -269,8 +269,8 @@ impl<'a> Conversation<'a> {
             // The terminal may be gone.
             let _ = writeln!(io::stderr(), "go on: {way_back}");
         }
-        if let Some(work) = self.work.take() {
-            work.leave().await?;
+        if let Some(session) = self.session.take() {
+            session.leave().await?;
         }
         self.place.agent.leave().await;
         Ok(Exit::Done)
@@ -278,7 +278,7 @@ impl<'a> Conversation<'a> {
 
     pub(crate) fn failed(&mut self, error: &Error) {
         let hints: Vec<String> =
-            error.hints.iter().map(|hint| self.place.settings.completed(hint)).collect();
+            error.hints.iter().map(|hint| self.place.paths.completed(hint)).collect();
         let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
         self.screen.error(&error.message, &hints);
     }
@@ -297,9 +297,9 @@ impl<'a> Conversation<'a> {
         if self.screen.status.processes == 0 || self.screen.is_working() {
             return;
         }
-        if let Some(work) = &mut self.work {
+        if let Some(session) = &mut self.session {
             // What cannot be written down now is told with the next turn.
-            let _ = work.look_after_processes();
+            let _ = session.look_after_processes();
         }
         self.count_processes();
     }
@@ -319,7 +319,8 @@ impl<'a> Conversation<'a> {
         if !picture.is_empty() {
             terminal::write(&picture)?;
         }
-        (self.drawn, self.dirty) = (Some(Instant::now()), false);
+        self.drawn = Some(Instant::now());
+        self.dirty = false;
         Ok(())
     }
 

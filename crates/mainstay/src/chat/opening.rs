@@ -13,14 +13,21 @@ use crate::wording;
 impl Conversation<'_> {
     /// Says where one is.
     pub(crate) fn greet(&mut self) {
-        let (model, window) = self.place.model();
-        (self.screen.status.model, self.screen.status.window) = (model.clone(), window);
+        self.show_model();
+        let model = &self.screen.status.model;
         let head = Line::styled("Mainstay", Style::of(Colour::Cyan).strong())
             .and(&format!(" {}", env!("CARGO_PKG_VERSION")), Style::DIM)
             .and(&format!(" · {model} · {}", homely(&self.place.workspace)), Style::PLAIN);
         let help = "Type what to do. /help shows commands and keys.";
         self.screen.lines(vec![head, Line::dim(help)]);
         self.learn_words();
+    }
+
+    /// Shows the current model in the status line.
+    pub(crate) fn show_model(&mut self) {
+        let (model, window) = self.place.model();
+        self.screen.status.model = model;
+        self.screen.status.window = window;
     }
 
     /// What can be completed.
@@ -59,8 +66,8 @@ impl Conversation<'_> {
         if let Ok(Some(spent)) = self.place.spent() {
             self.screen.status.cost = spent.cost;
         }
-        if let Some(work) = &self.work {
-            self.screen.status.context = u64::try_from(work.size()).unwrap_or(0);
+        if let Some(session) = &self.session {
+            self.screen.status.context = u64::try_from(session.size()).unwrap_or(0);
         }
         self.count_processes();
     }

@@ -33,7 +33,7 @@ enum Task {
 /// A turn that runs.
 pub(crate) struct Running {
     pub(crate) task: JoinHandle<Back>,
-    pub(crate) told: UnboundedReceiver<Event>,
+    pub(crate) events: UnboundedReceiver<Event>,
     cancel: CancellationToken,
     steering: Steering,
 }
@@ -92,8 +92,8 @@ impl Conversation<'_> {
 
     /// Begins a turn, or goes on with one.
     pub(crate) fn begin(&mut self, begin: Begin) {
-        let work = match self.work.take().map_or_else(|| self.open(), Ok) {
-            Ok(work) => work,
+        let session = match self.session.take().map_or_else(|| self.open(), Ok) {
+            Ok(session) => session,
             Err(error) => {
                 self.failed(&error);
                 if let Begin::Say(_, words) = begin {
@@ -103,25 +103,25 @@ impl Conversation<'_> {
                 return;
             }
         };
-        let (sender, told) = unbounded_channel();
+        let (sender, events) = unbounded_channel();
         let cancel = CancellationToken::new();
-        let steering = work.steering();
+        let steering = session.steering();
         let (task, words) = match begin {
             Begin::Say(content, words) => (Task::Turn(content), Some(words)),
             Begin::Resume => (Task::Resume, None),
             Begin::Compact(focus) => (Task::Compact(focus), None),
         };
         self.screen.begin(words);
-        let task = tokio::spawn(run(work, task, sender, cancel.clone()));
-        self.turn = Some(Running { task, told, cancel, steering });
+        let task = tokio::spawn(run(session, task, sender, cancel.clone()));
+        self.turn = Some(Running { task, events, cancel, steering });
     }
 
     /// Takes the session up.
     pub(crate) fn open(&mut self) -> Result<OpenSession, Error> {
-        self.place.work(Some(ChatAsker(self.ask.clone())))
+        self.place.open_session(Some(ChatAsker(self.ask.clone())))
     }
 
-    pub(crate) fn told(&mut self, event: &Event) {
+    pub(crate) fn show_event(&mut self, event: &Event) {
         self.tick();
         if let Event::Session { id, .. } = event
             && self.place.session.is_none()
@@ -141,23 +141,23 @@ impl Conversation<'_> {
     pub(crate) fn turn_ended(&mut self, ended: Result<Back, JoinError>) {
         self.tick();
         let Some(mut turn) = self.turn.take() else { return };
-        while let Ok(event) = turn.told.try_recv() {
-            self.told(&event);
+        while let Ok(event) = turn.events.try_recv() {
+            self.show_event(&event);
         }
         // What the turn did not hear is queued by the screen, in words.
         while turn.steering.take_back().is_some() {}
         let mut answered = false;
         match ended {
-            Ok((work, Ok(ended))) => {
+            Ok((session, Ok(ended))) => {
                 answered = matches!(
                     ended.map(|ended| ended.ending),
                     Some(TurnEnding::Over(Outcome::Answered, _))
                 );
-                self.work = Some(work);
+                self.session = Some(session);
             }
             // The record may have gone on without us: the session is taken up anew.
-            Ok((work, Err(error))) => {
-                drop(work);
+            Ok((session, Err(error))) => {
+                drop(session);
                 self.failed(&error.into());
             }
             Err(crash) => self.screen.error(
@@ -176,8 +176,8 @@ impl Conversation<'_> {
 
     /// Shows the session that is taken up, and finishes its last turn where that is not over.
     pub(crate) fn take_up(&mut self) -> Result<(), Error> {
-        let work = self.open()?;
-        self.work = Some(work);
+        let session = self.open()?;
+        self.session = Some(session);
         let Some((turn, entries)) = self.place.last_turn()? else { return Ok(()) };
         self.recall(&turn, &entries);
         if turn.state == State::Ended {
@@ -201,23 +201,23 @@ impl Conversation<'_> {
 
 /// Does a turn and gives the session back.
 async fn run(
-    mut work: OpenSession,
+    mut session: OpenSession,
     task: Task,
-    told: UnboundedSender<Event>,
+    events: UnboundedSender<Event>,
     cancel: CancellationToken,
 ) -> Back {
     let mut observer = |event| {
         // The chat listens as long as the turn runs.
-        let _ = told.send(event);
+        let _ = events.send(event);
     };
     let ended = match task {
         Task::Turn(content) => {
             let input = mainstay_agent::Input { content, key: None };
-            work.turn(&input, &mut observer, &cancel).await.map(Some)
+            session.turn(&input, &mut observer, &cancel).await.map(Some)
         }
-        Task::Resume => work.resume(&mut observer, &cancel).await,
+        Task::Resume => session.resume(&mut observer, &cancel).await,
         Task::Compact(focus) => {
-            work.compact(focus, &mut observer, &cancel).await.map(|compacted| {
+            session.compact(focus, &mut observer, &cancel).await.map(|compacted| {
                 // What was made was told.
                 let message = match compacted {
                     Compacted::Made { .. } => return None,
@@ -229,5 +229,5 @@ async fn run(
             })
         }
     };
-    (work, ended)
+    (session, ended)
 }

@@ -13,7 +13,7 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::redaction;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Answer a question that the model asked
 #[derive(Args, Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct AnswerArgs {
 }
 
 pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay answer")?;
+    humans_only::require("mainstay answer")?;
     if args.text.trim().is_empty() {
         return Err(Error::usage("the answer is empty").hint("Write what to answer."));
     }
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::typed(&args.text, context)?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = settings.command(&format!("resume {session}"));
+    let next = paths.command(&format!("resume {session}"));
     let data =
         json!({ "id": asked.question.id, "session": asked.question.session, "answer": answer });
     context.output.answer(&data, &format!("Answered: {answer}\nGo on with `{next}`.\n"))?;

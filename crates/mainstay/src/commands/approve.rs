@@ -14,7 +14,7 @@ use super::resume::{self, ResumeArgs};
 use crate::context::{Context, open_existing};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
 /// Let a call run that waits for your decision
 ///
@@ -47,9 +47,8 @@ pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
         (Verdict::Always, Some(always)) => format!("now and always: {}", wording::line(always)),
         _ => "once".to_owned(),
     };
-    let words =
-        format!("Approved, {how}: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, session, &words, args.resume, context)
+    let words = format!("Approved, {how}: {}.", wording::line(&wording::wants(request)));
+    report_decision(&approval, session, &words, args.resume, context)
 }
 
 /// What was decided on the command line.
@@ -64,9 +63,9 @@ impl Decision<'_> {
     /// Writes the decision down, or says why not. With it comes the session to go on with: a helper
     /// asks for the one that it helps.
     pub(super) fn made(&self, context: &Context) -> Result<(Approval, SessionId), Error> {
-        person::only(self.command)?;
-        let settings = context.settings()?;
-        let store = open_existing(&settings.store)?;
+        humans_only::require(self.command)?;
+        let paths = context.paths()?;
+        let store = open_existing(&paths.store)?;
         let owner = engine::existing_owner(&store, "request", self.typed)?;
         let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
         if self.verdict == Verdict::Always && found.request.always.is_none() {
@@ -92,7 +91,7 @@ impl Decision<'_> {
 }
 
 /// Tells what was decided, and goes on where that is wanted.
-pub(super) fn told(
+pub(super) fn report_decision(
     approval: &Approval,
     session: SessionId,
     words: &str,
@@ -106,7 +105,7 @@ pub(super) fn told(
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = context.settings()?.command(&format!("resume {session}"));
+    let next = context.paths()?.command(&format!("resume {session}"));
     let text = format!("{words}\nGo on with `{next}`.\n");
     context.output.answer(&approvals::data(approval), &text)?;
     Ok(Exit::Done)
@@ -119,7 +118,7 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
     }
     let request = &approval.request;
     let mut said = io::stderr().lock();
-    let asked = writeln!(said, "{} wants {}", request.tool, request.action)
+    let asked = writeln!(said, "{}", wording::wants(request))
         .and_then(|()| writeln!(said, "A plain yes is not enough: {because}."))
         .and_then(|()| write!(said, "Type {} to approve: ", Friction::WORD))
         .and_then(|()| said.flush());
@@ -135,8 +134,8 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
 fn not_sure(approval: &Approval, because: &str) -> Error {
     let request = &approval.request;
     Error::failed(format!(
-        "not approved, because a plain yes is not enough: {because}; {} wants {}",
-        request.tool, request.action
+        "not approved, because a plain yes is not enough: {because}; {}",
+        wording::wants(request)
     ))
     .hint(format!("If you mean it: `mainstay approve {} --sure`", request.id))
 }

@@ -26,8 +26,8 @@ pub(crate) struct AuditArgs {
 }
 
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, entries, approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
@@ -64,7 +64,7 @@ fn text(session: &Session, audit: &Audit) -> String {
     let width = audit.items.iter().map(|item| item.tool.chars().count()).max().unwrap_or(0);
     for item in &audit.items {
         let mark = if item.tainted { '!' } else { ' ' };
-        let words = wording::line(&words(item, &session.workspace));
+        let words = wording::line(&describe_item(item, &session.workspace));
         text.push_str(&format!(
             "{mark} {}  {:<width$}  {words}\n",
             wording::time(item.at),
@@ -74,7 +74,7 @@ fn text(session: &Session, audit: &Audit) -> String {
     text
 }
 
-fn words(item: &Item, workspace: &str) -> String {
+fn describe_item(item: &Item, workspace: &str) -> String {
     let inner = |path: &str| {
         let below = Path::new(path).strip_prefix(workspace).ok();
         below.map_or_else(|| path.to_owned(), |below| below.display().to_string())

@@ -25,10 +25,10 @@ pub(crate) struct BackupArgs {
 }
 
 pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("backing up", Some(&args.file));
 
-    let store = open_existing(&settings.store)?;
+    let store = open_existing(&paths.store)?;
     let copied = store.backup_to(&args.file, &mut |at| progress.report(&at))?;
     drop(progress);
 

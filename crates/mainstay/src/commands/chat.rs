@@ -9,7 +9,7 @@ use crate::chat;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
 /// Talk to the agent in the terminal; without a command this is what happens
 ///
@@ -38,6 +38,6 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<Exit, Error> {
         return chat::plain(place);
     }
     // Whoever sits here decides what the policy asks.
-    person::only("the chat")?;
+    humans_only::require("the chat")?;
     chat::hold(place)
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Result<Exit, Er
 }
 
 fn path(context: &Context) -> Result<Exit, Error> {
-    let path = context.settings()?.home.join("config.toml");
+    let path = context.paths()?.home.join("config.toml");
     let data = json!({ "path": path, "exists": path.exists() });
     context.output.answer(&data, &path.display().to_string())?;
     Ok(Exit::Done)

@@ -1,7 +1,6 @@
 //! `mainstay context`
 
 use clap::Args;
-use mainstay_agent::Context as Window;
 use serde_json::json;
 
 use crate::config::Overrides;
@@ -22,8 +21,8 @@ pub(crate) struct ContextArgs {
 }
 
 pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let session = super::undo::find(&store, args.id.as_deref())?;
     let workspace = std::path::Path::new(&session.workspace);
     let agent = engine::agent(context, store, session.owner, workspace, Overrides::default())?;
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> 
     Ok(Exit::Done)
 }
 
-fn text(window: &Window) -> String {
+fn text(window: &mainstay_agent::Context) -> String {
     let all = window.tokens.max(1);
     let width = window.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
     let width = width.max("all".len());

@@ -40,8 +40,8 @@ enum Sum {
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub(crate) fn run(args: &CostArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let since = wall_millis() - i64::from(args.days) * DAY;
     let by = match args.by {
         Sum::Day => By::Day,

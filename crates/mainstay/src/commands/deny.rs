@@ -4,7 +4,7 @@ use clap::Args;
 use mainstay_agent::Verdict;
 use mainstay_agent::approvals::requests::Effort;
 
-use super::approve::{Decision, told};
+use super::approve::{Decision, report_decision};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -36,6 +36,6 @@ pub(crate) fn run(args: &DenyArgs, context: &Context) -> Result<Exit, Error> {
         Decision { typed: &args.id, verdict, effort: Effort::Key, command: "mainstay deny" };
     let (approval, session) = decision.made(context)?;
     let request = &approval.request;
-    let words = format!("Denied: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, session, &words, args.resume, context)
+    let words = format!("Denied: {}.", wording::line(&wording::wants(request)));
+    report_decision(&approval, session, &words, args.resume, context)
 }

@@ -10,8 +10,8 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::paths::Paths;
 use crate::progress::Progress;
-use crate::settings::Settings;
 use crate::wording;
 
 mod clock;
@@ -35,40 +35,40 @@ use finding::{Finding, Status};
 pub(crate) struct DoctorArgs {}
 
 pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("looking", None);
 
-    let findings = examine(&settings, context.output);
+    let findings = examine(&paths, context.output);
     drop(progress);
 
     let well = findings.iter().all(|finding| finding.status == Status::Ok);
     let data = json!({
         "ok": well,
         "version": env!("CARGO_PKG_VERSION"),
-        "home": settings.home,
-        "store": settings.store.to_string(),
+        "home": paths.home,
+        "store": paths.store.to_string(),
         "findings": findings,
     });
     context.output.answer(&data, &as_text(&findings, context.output))?;
     Ok(if well { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
-    let mut findings = vec![place::home(&settings.home)];
-    if let Some(file) = settings.file() {
+fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
+    let mut findings = vec![place::home(&paths.home)];
+    if let Some(file) = paths.file() {
         findings.extend(place::permissions(file));
         let near = place::nearest(file);
         match FileSystem::of(near) {
             Ok(system) => {
-                findings.push(place::file_system(&system, near, settings));
+                findings.push(place::file_system(&system, near, paths));
                 findings.push(place::space(&system, near));
             }
-            Err(error) => findings.push(remedy::problem("disk", &error, settings)),
+            Err(error) => findings.push(remedy::problem("disk", &error, paths)),
         }
     }
     let now = wall_millis();
-    match open_existing(&settings.store) {
-        Ok(store) => findings.extend(opened::examine(&store, settings, now)),
+    match open_existing(&paths.store) {
+        Ok(store) => findings.extend(opened::examine(&store, paths, now)),
         Err(StoreError::Absent { place }) => {
             findings.push(Finding::ok(
                 "store",
@@ -77,13 +77,13 @@ fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
             findings.push(clock::sanity(now, None));
         }
         Err(error) => {
-            findings.push(remedy::problem("store", &error, settings));
+            findings.push(remedy::problem("store", &error, paths));
             findings.push(clock::sanity(now, None));
         }
     }
     findings.push(sandbox::support(Support::of_kernel()));
-    findings.extend(configuration::examine(settings, output));
-    findings.extend(memory::examine(settings, output));
+    findings.extend(configuration::examine(paths, output));
+    findings.extend(memory::examine(paths, output));
     findings.push(platform());
     findings
 }

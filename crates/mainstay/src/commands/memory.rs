@@ -89,8 +89,8 @@ fn worded(text: &str, context: &Context) -> Result<String, Error> {
 }
 
 /// The settings of memory.
-fn settings(context: &Context) -> Result<mainstay_agent::memory::Settings, Error> {
-    let config = Config::load(&context.settings()?, None, context.output)?;
+fn memory_settings(context: &Context) -> Result<mainstay_agent::memory::Settings, Error> {
+    let config = Config::load(&context.paths()?, None, context.output)?;
     config::memory_settings(&config)
 }
 

@@ -33,15 +33,15 @@ pub(crate) struct ModelsArgs {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a provider said.
-struct Told {
+struct ProviderModels {
     provider: String,
     models: Result<Vec<Listed>, String>,
 }
 
 pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let here = std::env::current_dir().ok();
-    let config = Config::load(&settings, here.as_deref(), context.output)?;
+    let config = Config::load(&paths, here.as_deref(), context.output)?;
     let names = config.chosen_providers()?;
     if names.is_empty() {
         return Err(Error::configuration("no provider is chosen yet, so nobody is asked")
@@ -78,7 +78,11 @@ fn stopped() -> Error {
 }
 
 /// Asks all providers side by side.
-async fn ask(names: &[String], config: &Config, args: &ModelsArgs) -> Result<Vec<Told>, Error> {
+async fn ask(
+    names: &[String],
+    config: &Config,
+    args: &ModelsArgs,
+) -> Result<Vec<ProviderModels>, Error> {
     let client = Client::new();
     let mut lists = kept_lists::read(config.home());
     let now = wall_millis();
@@ -106,7 +110,7 @@ async fn ask(names: &[String], config: &Config, args: &ModelsArgs) -> Result<Vec
             is_new = true;
             lists.insert(name.clone(), kept_lists::List { place, at: now, models: models.clone() });
         }
-        told.push(Told { provider: name.clone(), models });
+        told.push(ProviderModels { provider: name.clone(), models });
     }
     if is_new {
         kept_lists::write(config.home(), &lists);
@@ -123,7 +127,7 @@ struct Line {
     place: Option<usize>,
 }
 
-fn lines(told: &[Told], config: &Config) -> Vec<Line> {
+fn lines(told: &[ProviderModels], config: &Config) -> Vec<Line> {
     let used = config.models();
     let mut lines = Vec::new();
     for one in told {

@@ -52,10 +52,10 @@ pub(crate) fn run(args: &ProfilesArgs, context: &Context) -> Result<Exit, Error>
 }
 
 fn list(context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let (profiles, by_file) = profiles(&settings.home)?;
+    let paths = context.paths()?;
+    let (profiles, by_file) = profiles(&paths.home)?;
     let by_file = by_file.map(|name| (name, "config.toml"));
-    let chosen = settings.profile.clone().or(by_file);
+    let chosen = paths.profile.clone().or(by_file);
     let width = profiles.keys().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     let mut data = Vec::new();
@@ -69,7 +69,7 @@ fn list(context: &Context) -> Result<Exit, Error> {
         data.push(json!({ "name": name, "model": model, "holds": holds.is_some(), "by": holds }));
     }
     if profiles.is_empty() {
-        let make = settings.command("config set profiles.NAME.model PROVIDER/MODEL");
+        let make = paths.command("config set profiles.NAME.model PROVIDER/MODEL");
         text = format!("There are no profiles. Make one: {make}\n");
     }
     context.output.answer(&data, &text)?;
@@ -77,8 +77,8 @@ fn list(context: &Context) -> Result<Exit, Error> {
 }
 
 fn show(name: &str, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let (profiles, _) = profiles(&settings.home)?;
+    let paths = context.paths()?;
+    let (profiles, _) = profiles(&paths.home)?;
     let table = profiles.get(name).and_then(Value::as_table).ok_or_else(|| unknown(name))?;
     let mut lines = Vec::new();
     flatten(table, &mut Vec::new(), &mut lines);
@@ -90,19 +90,19 @@ fn show(name: &str, context: &Context) -> Result<Exit, Error> {
 
 fn choose(name: Option<&str>, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
-    let path = settings.home.join("config.toml");
+    let paths = context.paths()?;
+    let path = paths.home.join("config.toml");
     let profile = Name(vec!["profile".to_owned()]);
-    let turn = Turn::take(&settings.home)?;
+    let turn = Turn::take(&paths.home)?;
     let text = match name {
         Some(name) => {
-            if !profiles(&settings.home)?.0.contains_key(name) {
+            if !profiles(&paths.home)?.0.contains_key(name) {
                 return Err(unknown(name));
             }
             edit::set(&path, &[(profile, vec![name.into()])])?;
             format!(
                 "{name} holds from now on; go back with `{}`",
-                settings.command("profiles use --none")
+                paths.command("profiles use --none")
             )
         }
         None => {

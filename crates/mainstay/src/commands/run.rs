@@ -13,9 +13,9 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
-use crate::person;
-use crate::settings::Settings;
-use crate::telling::Telling;
+use crate::humans_only;
+use crate::paths::Paths;
+use crate::turn_output::TurnOutput;
 use crate::wording;
 
 /// Give the agent a task and print its answer
@@ -63,7 +63,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// Nobody says yes to everything on a person's behalf.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.yes { person::only("--yes") } else { Ok(()) }
+        if self.yes { humans_only::require("--yes") } else { Ok(()) }
     }
 
     /// What they put over the configuration.
@@ -78,16 +78,16 @@ impl Choices {
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
-    let mut telling = Telling::new(context.json());
-    attempt(args, context, &mut telling).or_else(|error| {
+    let mut turn_output = TurnOutput::new(context.json());
+    attempt(args, context, &mut turn_output).or_else(|error| {
         let error = context.completed(error);
-        telling.error(&error);
+        turn_output.error(&error);
         Ok(error.kind.exit())
     })
 }
 
-fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+fn attempt(args: &RunArgs, context: &Context, turn_output: &mut TurnOutput) -> Result<Exit, Error> {
+    let paths = context.paths()?;
     args.choices.check()?;
     let text = text(&args.text)?;
     if let Some(key) = &args.key
@@ -97,7 +97,7 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
             .hint("Give the input a shorter name, or leave --key out."));
     }
     let wanted = args.workspace.as_deref().map(directory).transpose()?;
-    let (store, owner) = engine::open_store(&settings)?;
+    let (store, owner) = engine::open_store(&paths)?;
 
     let claim = match (&args.key, &args.session) {
         (Some(key), None) => Some(engine::claim_key(&store, key)?),
@@ -112,11 +112,11 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
     let content = engine::said(&agent, &workspace, text, context.output)?;
     let input = Input { content, key: args.key.clone() };
-    let work = match &known {
+    let session = match &known {
         Some(session) => *engine::open(&agent, session.id)?,
         None => agent.begin(&workspace, &wording::today())?,
     };
-    let turn = Turn { work, input: &input, telling, settings: &settings };
+    let turn = Turn { session, input: &input, turn_output, paths: &paths };
     let ended = engine::block_on(async |cancel| turn.done(&agent, cancel).await)??;
     drop(claim);
     Ok(engine::exit(&ended))
@@ -158,21 +158,21 @@ pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result
 
 /// A turn that is about to be done.
 struct Turn<'a> {
-    work: OpenSession,
+    session: OpenSession,
     input: &'a Input,
-    telling: &'a mut Telling,
-    settings: &'a Settings,
+    turn_output: &'a mut TurnOutput,
+    paths: &'a Paths,
 }
 
 impl Turn<'_> {
     /// Does it, tells how it ended, and ends what still runs for it.
     async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<TurnReport, Error> {
-        let Self { work, input, telling, settings } = &mut self;
-        let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
+        let Self { session, input, turn_output, paths } = &mut self;
+        let ended = session.turn(input, &mut |event| turn_output.event(&event), &cancel).await?;
         // The answer is recorded: nobody has to wait for the clearing up, which is done also where
         // it cannot be printed.
-        let told = telling.ended(&ended, settings);
-        self.work.leave().await?;
+        let told = turn_output.ended(&ended, paths);
+        self.session.leave().await?;
         agent.leave().await;
         told?;
         Ok(ended)

@@ -58,8 +58,8 @@ pub(crate) struct UndoArgs {
 }
 
 pub(crate) fn run(args: &UndoArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let session = find(&store, args.session.as_deref())?;
     if args.list {
         return list(context, &store, &session);
@@ -82,7 +82,7 @@ async fn act(
     session: &Session,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let mut work = engine::open(agent, session.id)?;
+    let mut open_session = engine::open(agent, session.id)?;
     let which = match (args.redo, args.turn) {
         (true, _) => Which::Undo,
         (false, Some(number)) => Which::From(number),
@@ -94,10 +94,10 @@ async fn act(
         (false, false) => Conflicts::Refuse,
     };
     if args.dry_run {
-        let plan = work.preview_undo(which, conflicts)?;
+        let plan = open_session.preview_undo(which, conflicts)?;
         return preview(args, context, session, &plan);
     }
-    if let Some(undone) = work.finish_undo()? {
+    if let Some(undone) = open_session.finish_undo()? {
         // One that was killed is the one that is meant.
         return tell(args, context, session, &Plan::default(), &undone);
     }
@@ -106,13 +106,14 @@ async fn act(
             context.output.warning(message);
         }
     };
-    let plan = work.plan_undo(which, conflicts, &mut observer, cancel).await?;
+    let plan = open_session.plan_undo(which, conflicts, &mut observer, cancel).await?;
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         return Err(refused(session, &plan));
     }
     // A turn of which nothing is left to undo counts as undone too, so that the next one comes up.
-    let undone = if plan.turns.is_empty() { Undone::default() } else { work.undo(&plan)? };
-    work.leave().await?;
+    let undone =
+        if plan.turns.is_empty() { Undone::default() } else { open_session.undo(&plan)? };
+    open_session.leave().await?;
     tell(args, context, session, &plan, &undone)
 }
 
@@ -183,7 +184,7 @@ fn preview(
     });
     let mut text = match plan.turns.as_slice() {
         [] => nothing(args, session),
-        turns => format!("This would undo {}:\n", spoken(turns)),
+        turns => format!("This would undo {}:\n", turn_list(turns)),
     };
     for step in steps() {
         let what = if step.to == State::Absent { "remove  " } else { "put back" };
@@ -227,7 +228,7 @@ fn tell(
         let verb = if args.redo { "Took the undo back of" } else { "Undid" };
         format!(
             "{verb} {}: {} put back, {} removed.\n",
-            spoken(&undone.turns),
+            turn_list(&undone.turns),
             wording::count(undone.put_back.len() as u64, "path"),
             undone.removed.len()
         )
@@ -257,18 +258,16 @@ fn tell(
     }
     text.push_str(&not_kept(session, plan));
     if !undone.turns.is_empty() && !args.redo {
-        let settings = context.settings()?;
-        let command = settings.command(&format!("undo {} --redo", session.id));
+        let paths = context.paths()?;
+        let command = paths.command(&format!("undo {} --redo", session.id));
         text.push_str(&format!("To take it back: {command}\n"));
     }
     context.output.answer(&data, &text)
 }
 
 fn nothing(args: &UndoArgs, session: &Session) -> String {
-    match args.redo {
-        true => format!("Session {} has no undo to take back.\n", session.id),
-        false => format!("There is nothing to undo in session {}.\n", session.id),
-    }
+    let what = if args.redo { "redo" } else { "undo" };
+    format!("Nothing to {what} in session {}.\n", session.id)
 }
 
 fn not_kept(session: &Session, plan: &Plan) -> String {
@@ -288,13 +287,13 @@ fn refused(session: &Session, plan: &Plan) -> Error {
     Error::failed(format!(
         "somebody else changed {}{more} after {}; nothing was done",
         paths.join(", "),
-        spoken(&plan.turns)
+        turn_list(&plan.turns)
     ))
     .hint(format!("Leave them and put the rest back: `mainstay undo {} --keep`", session.id))
     .hint(format!("Put them back too: `mainstay undo {} --force`", session.id))
 }
 
-fn spoken(turns: &[i64]) -> String {
+fn turn_list(turns: &[i64]) -> String {
     match turns {
         [turn] => format!("turn {turn}"),
         turns => {

@@ -53,7 +53,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
             arguments: vec![READER.into()],
         }),
         hooks: config.hooks.clone(),
-        memory: super::memory::settings(config)?,
+        memory: super::memory::memory_settings(config)?,
         yes: over.yes,
         redactor: redaction::shared().clone(),
         ..Settings::default()
@@ -96,8 +96,9 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
     }
     if let Some(repeats) = file.limits.repeats {
         let acting = &mut settings.guards.acting;
-        (acting.nudge, acting.withhold, acting.end) =
-            (repeats, repeats.saturating_mul(3), repeats.saturating_mul(4));
+        acting.nudge = repeats;
+        acting.withhold = repeats.saturating_mul(3);
+        acting.end = repeats.saturating_mul(4);
         settings.guards.looking = *acting;
     }
     Ok(settings)

@@ -13,11 +13,11 @@ use super::shape::File;
 use super::template::{TEMPLATE, said_by_comment};
 use super::{Config, build, hooks, layers, text_of, typed, unusable};
 use crate::error::Error;
-use crate::{person, wording};
+use crate::{humans_only, wording};
 
 /// Refuses what changes the rules for an agent when it is an agent that wants it.
 pub(crate) fn refuse_agents() -> Result<(), Error> {
-    person::only("changing the settings")
+    humans_only::require("changing the settings")
 }
 
 /// Takes turns with other processes that change the home's files, for as long as it lives.

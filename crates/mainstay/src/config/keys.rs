@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_llm::{Key, Secret};
 
+use crate::lock::lock;
 use crate::redaction;
 
 /// How long a command for a key may take: it may ask a person to unlock something.
@@ -86,8 +87,8 @@ impl Key for FromCommand {
 }
 
 impl FromCommand {
-    fn kept(&self) -> std::sync::MutexGuard<'_, Option<Secret>> {
-        self.fetched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Option<Secret>> {
+        lock(&self.fetched)
     }
 }
 

@@ -137,19 +137,19 @@ fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, 
     });
     match (&said.command, &said.url) {
         (Some(line), None) => {
-            let program = match said.args.is_empty() {
-                true => Program::Line(line.clone()),
-                false => Program::Arguments(
-                    std::iter::once(line).chain(&said.args).map(|word| at_home(word)).collect(),
-                ),
+            let program = if said.args.is_empty() {
+                Program::Line(line.clone())
+            } else {
+                let words = std::iter::once(line).chain(&said.args);
+                Program::Arguments(words.map(|word| at_home(word)).collect())
             };
-            let (environment, directory) = (environment(said), home());
-            Ok(match is_mcp {
-                true => {
-                    let program = mcp::Program { program, directory, environment };
-                    Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
-                }
-                false => Kind::Command(Command { program, environment, directory }),
+            let environment = environment(said);
+            let directory = home();
+            Ok(if is_mcp {
+                let program = mcp::Program { program, directory, environment };
+                Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
+            } else {
+                Kind::Command(Command { program, environment, directory })
             })
         }
         (None, Some(url)) if is_mcp => {

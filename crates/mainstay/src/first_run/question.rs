@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::found::{Found, Offer};
+use super::found::{FoundModel, Offer};
 use super::say;
 use crate::error::Error;
 
@@ -11,13 +11,13 @@ const SHOWN: usize = 20;
 
 /// What there is to choose from.
 pub(super) struct Question {
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundModel>,
     pub(super) offers: Vec<Offer>,
 }
 
 /// What was chosen.
 pub(super) enum Choice {
-    Model(Found),
+    Model(FoundModel),
     Provider(Offer),
 }
 
@@ -81,7 +81,7 @@ impl Question {
     }
 }
 
-fn described(one: &Found) -> String {
+fn described(one: &FoundModel) -> String {
     let mut words = Vec::new();
     words.extend(one.model.window.map(|window| format!("{window} tokens")));
     words.extend(match one.model.tools {

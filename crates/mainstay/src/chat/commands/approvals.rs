@@ -17,15 +17,13 @@ impl Conversation<'_> {
             Ok((waiting, questions, mainstay_agent::approvals::rules::remembered(tx, owner)?))
         })?;
         let mut lines: Vec<Line> = Vec::new();
-        let command = |what: String| self.place.settings.command(&what);
+        let command = |what: String| self.place.paths.command(&what);
         for approval in &waiting {
             let request = &approval.request;
-            let words = format!("{} wants {}", request.tool, wording::line(&request.action));
+            let words = wording::line(&wording::wants(request));
             lines.push(asked(&words));
-            let (yes, no) = (
-                command(format!("approve {}", request.id)),
-                command(format!("deny {}", request.id)),
-            );
+            let yes = command(format!("approve {}", request.id));
+            let no = command(format!("deny {}", request.id));
             let words = format!("  in session {}; decide: {yes} or {no}", request.session);
             lines.push(Line::dim(&words).hanging("  ", Style::DIM));
         }

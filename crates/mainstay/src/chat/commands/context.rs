@@ -46,12 +46,12 @@ impl Conversation<'_> {
             self.screen.note("there is nothing to take back yet");
             return Ok(());
         }
-        let mut work = match self.work.take() {
-            Some(work) => work,
+        let mut session = match self.session.take() {
+            Some(session) => session,
             None => self.open()?,
         };
-        let restored = work.uncompact();
-        self.work = Some(work);
+        let restored = session.uncompact();
+        self.session = Some(session);
         match restored? {
             Some(restored) => {
                 self.screen.status.context = restored.tokens;

@@ -43,7 +43,7 @@ impl Conversation<'_> {
             item(&memory.id, &memory.text, "")
         });
         if lines.is_empty() {
-            let add = self.place.settings.command("memory add TEXT");
+            let add = self.place.paths.command("memory add TEXT");
             lines.push(Line::dim(&format!("Nothing is remembered yet: {add}")));
         }
         self.screen.lines(lines);

@@ -18,17 +18,16 @@ impl Conversation<'_> {
                     if name == now { ("▸ ", Style::BOLD) } else { ("  ", Style::PLAIN) };
                 lines.push(Line::styled(&format!("{mark}{name}"), style));
             }
-            lines.push(Line::dim("  /model PROVIDER/MODEL asks another one from now on."));
+            lines.push(Line::dim("  /model PROVIDER/MODEL switches to another one."));
             self.screen.lines(lines);
             return Ok(());
         }
         self.place.ask(rest)?;
-        if let Some(work) = &mut self.work {
-            work.ask_from_now_on(self.place.agent.clone());
+        if let Some(session) = &mut self.session {
+            session.ask_from_now_on(self.place.agent.clone());
         }
-        let (model, window) = self.place.model();
-        self.screen.note(&format!("{model} is asked from now on"));
-        (self.screen.status.model, self.screen.status.window) = (model, window);
+        self.show_model();
+        self.screen.note(&format!("Now using {}", self.screen.status.model));
         Ok(())
     }
 }

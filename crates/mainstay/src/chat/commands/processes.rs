@@ -9,8 +9,8 @@ use crate::wording;
 
 impl Conversation<'_> {
     pub(crate) fn processes(&mut self) -> Result<(), Error> {
-        if let Some(work) = &mut self.work {
-            work.look_after_processes()?;
+        if let Some(session) = &mut self.session {
+            session.look_after_processes()?;
         }
         self.count_processes();
         let mut lines: Vec<Line> = Vec::new();

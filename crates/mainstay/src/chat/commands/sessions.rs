@@ -14,7 +14,8 @@ impl Conversation<'_> {
     pub(crate) async fn new_session(&mut self) -> Result<(), Error> {
         self.part().await?;
         self.place.session = None;
-        (self.screen.status.context, self.screen.status.cost) = (0, 0);
+        self.screen.status.context = 0;
+        self.screen.status.cost = 0;
         self.learn_words();
         self.screen.note("a new session; the one before is kept");
         Ok(())
@@ -37,8 +38,7 @@ impl Conversation<'_> {
             self.place.session = before;
             return Err(error);
         }
-        let (model, window) = self.place.model();
-        (self.screen.status.model, self.screen.status.window) = (model, window);
+        self.show_model();
         Ok(())
     }
 
@@ -55,9 +55,10 @@ impl Conversation<'_> {
                 .and(&format!("  {}", clean(&session.title)), Style::PLAIN);
             lines.push(line.cut());
         }
-        lines.push(Line::dim(match lines.is_empty() {
-            true => "There are no sessions yet.",
-            false => "  /resume ID goes on with one; the start of its id is enough.",
+        lines.push(Line::dim(if lines.is_empty() {
+            "No sessions yet."
+        } else {
+            "  /resume ID opens one; the start of its id is enough."
         }));
         self.screen.lines(lines);
         Ok(())
@@ -115,8 +116,8 @@ impl Conversation<'_> {
 
     /// Parts with the session: what runs for it in the background ends.
     pub(crate) async fn part(&mut self) -> Result<(), Error> {
-        if let Some(work) = self.work.take() {
-            work.leave().await?;
+        if let Some(session) = self.session.take() {
+            session.leave().await?;
         }
         if self.screen.status.processes > 0 {
             self.screen.note("what ran in the background for the session was ended");

@@ -40,7 +40,7 @@ impl Conversation<'_> {
 
     /// Does what `/skills` says.
     pub(crate) fn skills(&mut self, rest: &str) -> Result<(), Error> {
-        let shelf = shelf(&self.place.settings);
+        let shelf = shelf(&self.place.paths);
         skills::settle(&self.place.store, self.place.owner, &shelf)?;
         let mut words = rest.split_whitespace();
         let (verb, typed) = (words.next(), words.next());
@@ -129,16 +129,14 @@ impl Conversation<'_> {
             lines.push(Line::styled(&words, Style::of(Colour::Yellow)));
         }
         if proposal.state == State::Waiting {
-            match skills::preview(&shelf(&self.place.settings), proposal) {
+            match skills::preview(&shelf(&self.place.paths), proposal) {
                 Ok((before, after)) => {
                     let diff = skills::diff(&before, &after);
                     let count = diff.lines().count();
                     lines.extend(diff.lines().take(SHOWN).map(changed));
                     if count > SHOWN {
-                        let more = self
-                            .place
-                            .settings
-                            .command(&format!("skills proposals {}", proposal.id));
+                        let more =
+                            self.place.paths.command(&format!("skills proposals {}", proposal.id));
                         let words = format!("  … {} lines more: {more}", count - SHOWN);
                         lines.push(Line::dim(&words));
                     }

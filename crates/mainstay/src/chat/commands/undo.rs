@@ -30,28 +30,29 @@ impl Conversation<'_> {
             self.screen.note("there is nothing to undo yet");
             return Ok(());
         }
-        let mut work = match self.work.take() {
-            Some(work) => work,
+        let mut session = match self.session.take() {
+            Some(session) => session,
             None => self.open()?,
         };
         let mut told = Vec::new();
         let mut observer = |event| told.push(event);
         let done = async {
             // One that was killed is the one that is meant.
-            if let Some(undone) = work.finish_undo()? {
+            if let Some(undone) = session.finish_undo()? {
                 return Ok((Plan::default(), undone));
             }
             let cancel = CancellationToken::new();
-            let plan = work.plan_undo(which, conflicts, &mut observer, &cancel).await?;
+            let plan = session.plan_undo(which, conflicts, &mut observer, &cancel).await?;
             let refused = !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse;
-            let undone = match plan.turns.is_empty() || refused {
-                true => Undone::default(),
-                false => work.undo(&plan)?,
+            let undone = if plan.turns.is_empty() || refused {
+                Undone::default()
+            } else {
+                session.undo(&plan)?
             };
             Ok::<_, mainstay_agent::Error>((plan, undone))
         }
         .await;
-        self.work = Some(work);
+        self.session = Some(session);
         for event in told {
             if let Event::Notice { message, .. } = event {
                 self.screen.note(&message);
@@ -86,10 +87,7 @@ fn undone_lines(
         return lines;
     }
     if undone.turns.is_empty() {
-        return vec![Line::dim(match redo {
-            true => "There is no undo to take back.",
-            false => "There is nothing to undo.",
-        })];
+        return vec![Line::dim(if redo { "Nothing to redo." } else { "Nothing to undo." })];
     }
     let turns: Vec<String> = undone.turns.iter().map(i64::to_string).collect();
     let verb = if redo { "Took back the undo of turn" } else { "Undid turn" };

@@ -88,9 +88,10 @@ impl Menu {
         let width = shown.clone().map(|(_, item)| item.word.chars().count()).max().unwrap_or(0);
         shown
             .map(|(place, item)| {
-                let (mark, style) = match place == self.chosen {
-                    true => ("▸ ", Style::of(Colour::Cyan).strong()),
-                    false => ("  ", Style::PLAIN),
+                let (mark, style) = if place == self.chosen {
+                    ("▸ ", Style::of(Colour::Cyan).strong())
+                } else {
+                    ("  ", Style::PLAIN)
                 };
                 let word = format!("{mark}{:<width$}", item.word);
                 Line::styled(&word, style).and(&format!("  {}", item.note), Style::DIM).cut()
@@ -208,25 +209,25 @@ mod tests {
         }
     }
 
-    fn words(text: &str) -> Vec<String> {
+    fn completions(text: &str) -> Vec<String> {
         let menu = Menu::at(text, text.len(), &known());
         menu.map(|menu| menu.items.into_iter().map(|item| item.word).collect()).unwrap_or_default()
     }
 
     #[test]
     fn what_fits_depends_on_where_the_cursor_is() {
-        assert_eq!(words("/re"), ["/resume ", "/retry", "/release-notes "]);
-        assert_eq!(words("/rel"), ["/release-notes "]);
-        assert_eq!(words("/model cl"), ["anthropic/claude", "local/qwen"]);
-        assert_eq!(words("/resume mend"), ["0abc"]);
-        assert_eq!(words("look at @main"), ["@src/main.rs"]);
-        assert_eq!(words("@te"), ["@src/chat/text.rs"]);
-        assert_eq!(words("@rm")[0], "@README.md");
-        assert_eq!(words("me@main"), Vec::<String>::new());
-        assert_eq!(words("/etc/pa"), Vec::<String>::new());
-        assert_eq!(words("/quit"), Vec::<String>::new());
-        assert_eq!(words("a 語@src"), Vec::<String>::new());
-        assert_eq!(words("a\u{3000}@src/m"), ["@src/main.rs"]);
+        assert_eq!(completions("/re"), ["/resume ", "/retry", "/release-notes "]);
+        assert_eq!(completions("/rel"), ["/release-notes "]);
+        assert_eq!(completions("/model cl"), ["anthropic/claude", "local/qwen"]);
+        assert_eq!(completions("/resume mend"), ["0abc"]);
+        assert_eq!(completions("look at @main"), ["@src/main.rs"]);
+        assert_eq!(completions("@te"), ["@src/chat/text.rs"]);
+        assert_eq!(completions("@rm")[0], "@README.md");
+        assert_eq!(completions("me@main"), Vec::<String>::new());
+        assert_eq!(completions("/etc/pa"), Vec::<String>::new());
+        assert_eq!(completions("/quit"), Vec::<String>::new());
+        assert_eq!(completions("a 語@src"), Vec::<String>::new());
+        assert_eq!(completions("a\u{3000}@src/m"), ["@src/main.rs"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) fn content(
 ) -> Result<Vec<Content>, String> {
     let mut content = vec![Content::Text(text.to_owned())];
     let mut taken: Vec<PathBuf> = Vec::new();
-    for word in words(text) {
+    for word in split_words(text) {
         let Some(path) = named(&word, workspace, home) else { continue };
         if !taken.contains(&path) {
             content.push(Content::Image(read(&path)?));
@@ -32,7 +32,7 @@ pub(crate) fn content(
 }
 
 /// The words of a text; quotes and backslashes keep a path with blanks together.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut quote = None;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::chat::input::editor::{Editor, To};
 use crate::chat::render::calls::changed;
 use crate::chat::render::text::{Colour, Line, Style, Wrap, clean};
+use crate::wording;
 
 /// Keys that were pressed before a question could be read are no answer to it.
 const TOO_SOON: u64 = 500;
@@ -17,14 +18,15 @@ const CHANGE_ROWS: usize = 8;
 
 /// A question that waits for an answer.
 pub(crate) struct Prompt {
-    asked: Asked,
+    kind: PromptKind,
     /// When it appeared, on the screen's clock.
     since: u64,
     stage: Stage,
     reply: Editor,
 }
 
-enum Asked {
+/// Who asks.
+enum PromptKind {
     Policy(Request),
     Model(Question),
 }
@@ -51,20 +53,20 @@ pub(crate) enum Reply {
 
 impl Prompt {
     pub(crate) fn policy(request: Request, now: u64) -> Self {
-        let (asked, reply) = (Asked::Policy(request), Editor::default());
-        Self { asked, since: now, stage: Stage::Choosing, reply }
+        let kind = PromptKind::Policy(request);
+        Self { kind, since: now, stage: Stage::Choosing, reply: Editor::default() }
     }
 
     pub(crate) fn model(question: Question, now: u64) -> Self {
-        let (asked, reply) = (Asked::Model(question), Editor::default());
-        Self { asked, since: now, stage: Stage::Answer, reply }
+        let kind = PromptKind::Model(question);
+        Self { kind, since: now, stage: Stage::Answer, reply: Editor::default() }
     }
 
     /// What stays above: what was asked, and what was answered.
     pub(crate) fn answered(&self, reply: &Reply) -> Vec<Line> {
-        let asked = match &self.asked {
-            Asked::Policy(request) => format!("{} wanted {}", request.tool, request.action),
-            Asked::Model(question) => question.text.clone(),
+        let asked = match &self.kind {
+            PromptKind::Policy(request) => wording::wants(request),
+            PromptKind::Model(question) => question.text.clone(),
         };
         let (mark, said) = match reply {
             Reply::Verdict(Verdict::Once) => ("✓", "allowed once".to_owned()),
@@ -147,7 +149,7 @@ impl Prompt {
     }
 
     fn yes(&mut self, verdict: Verdict) -> Option<Reply> {
-        let Asked::Policy(Request { friction, .. }) = &self.asked else { return None };
+        let PromptKind::Policy(Request { friction, .. }) = &self.kind else { return None };
         match friction {
             Friction::Key => Some(Reply::Verdict(verdict)),
             Friction::Word { .. } => {
@@ -174,25 +176,25 @@ impl Prompt {
 
     /// A number stands for the choice with that number.
     fn choice(&self, words: &str) -> String {
-        match &self.asked {
-            Asked::Model(question) => question.meant(words).to_owned(),
-            Asked::Policy(_) => words.to_owned(),
+        match &self.kind {
+            PromptKind::Model(question) => question.meant(words).to_owned(),
+            PromptKind::Policy(_) => words.to_owned(),
         }
     }
 
     fn always(&self) -> Option<&str> {
-        match &self.asked {
-            Asked::Policy(request) => request.always.as_deref(),
-            Asked::Model(_) => None,
+        match &self.kind {
+            PromptKind::Policy(request) => request.always.as_deref(),
+            PromptKind::Model(_) => None,
         }
     }
 
     /// The rows of the question and its keys, and the cursor where words are wanted.
     pub(crate) fn rows(&self, width: usize, now: u64) -> (Vec<Line>, Option<(usize, usize)>) {
         let mut lines = Vec::new();
-        match &self.asked {
-            Asked::Policy(request) => self.policy_lines(request, now, &mut lines),
-            Asked::Model(question) => {
+        match &self.kind {
+            PromptKind::Policy(request) => self.policy_lines(request, now, &mut lines),
+            PromptKind::Model(question) => {
                 for (number, line) in clean(&question.text).lines().enumerate() {
                     let mark = if number == 0 { "? " } else { "  " };
                     let line = Line::styled(mark, Style::of(Colour::Yellow)).and(line, Style::BOLD);
@@ -216,17 +218,11 @@ impl Prompt {
 
     fn policy_lines(&self, request: &Request, now: u64, lines: &mut Vec<Line>) {
         let mark = Style::of(Colour::Yellow).strong();
-        let action = clean(&request.action);
-        let mut words = action.lines();
-        let first = words.next().unwrap_or_default();
-        lines.push(
-            Line::styled("? ", mark)
-                .and(&clean(&request.tool), Style::BOLD)
-                .and(" wants ", Style::PLAIN)
-                .and(first, Style::BOLD)
-                .hanging("  ", Style::PLAIN),
-        );
-        let rest: Vec<&str> = words.collect();
+        let wants = wording::wants(request);
+        let mut action = wants.lines();
+        let first = action.next().unwrap_or_default();
+        lines.push(Line::styled("? ", mark).and(first, Style::BOLD).hanging("  ", Style::PLAIN));
+        let rest: Vec<&str> = action.collect();
         for line in rest.iter().take(ACTION_ROWS) {
             lines.push(Line::styled(&format!("  {line}"), Style::BOLD).hanging("  ", Style::PLAIN));
         }
@@ -276,13 +272,13 @@ impl Prompt {
 
     /// All that is asked, for whoever wants to read it before answering.
     pub(crate) fn whole(&self) -> Vec<Line> {
-        let text = match &self.asked {
-            Asked::Policy(request) => &request.action,
-            Asked::Model(question) => &question.text,
+        let text = match &self.kind {
+            PromptKind::Policy(request) => &request.action,
+            PromptKind::Model(question) => &question.text,
         };
         let mut lines: Vec<Line> =
             clean(text).lines().map(|line| Line::plain(&format!("  {line}"))).collect();
-        if let Asked::Policy(request) = &self.asked {
+        if let PromptKind::Policy(request) = &self.kind {
             lines.extend(change(&request.arguments));
         }
         lines

@@ -143,13 +143,14 @@ impl Shown {
 /// The arguments of a call on one line: the one that matters, where there is one.
 pub(crate) fn brief(name: &str, arguments: &Value) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let telling = ["command", "path", "pattern", "url", "query", "task", "question", "action"];
+    let main_arguments =
+        ["command", "path", "pattern", "url", "query", "task", "question", "action"];
     let mut found: Vec<String> = match name {
         "process" => {
             ["action", "command", "process"].iter().filter_map(|name| text(name)).collect()
         }
         "grep" => ["pattern", "path"].iter().filter_map(|name| text(name)).collect(),
-        _ => telling.iter().find_map(|name| text(name)).into_iter().collect::<Vec<_>>(),
+        _ => main_arguments.iter().find_map(|name| text(name)).into_iter().collect::<Vec<_>>(),
     }
     .into_iter()
     .map(str::to_owned)

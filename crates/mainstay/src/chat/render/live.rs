@@ -71,9 +71,10 @@ impl Screen {
             rows.push(Line::dim(&format!("  and {more} more")));
         }
         if let Phase::Stopping { .. } = self.phase {
-            let what = match self.leaving {
-                true => "leaving when it has stopped … Ctrl-C again leaves at once",
-                false => "stopping … Ctrl-C again leaves",
+            let what = if self.leaving {
+                "leaving when it has stopped … Ctrl-C again leaves at once"
+            } else {
+                "stopping … Ctrl-C again leaves"
             };
             rows.push(Line::styled(what, Style::DIM).cut());
         } else if self.is_working() && !busy && self.prompt.is_none() {

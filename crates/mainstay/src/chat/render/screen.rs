@@ -111,7 +111,8 @@ impl Screen {
     }
 
     pub(crate) fn resized(&mut self, width: usize, height: usize) {
-        (self.width, self.height) = (width, height);
+        self.width = width;
+        self.height = height;
     }
 
     /// What is to be printed, once.
@@ -146,7 +147,7 @@ impl Screen {
     /// No turn goes on any more; an error says why it could not. What was not recorded is back in
     /// the editor, and so is what was not sent, unless the turn has its answer.
     pub(crate) fn ended(&mut self, answered: bool) {
-        self.end_words();
+        self.end_answer_text();
         self.phase = Phase::Idle;
         self.calls.clear();
         self.prompt = None;
@@ -190,7 +191,7 @@ impl Screen {
                     self.note("going on with the turn that was interrupted");
                 }
             }
-            Event::Text { delta } => self.words(delta),
+            Event::Text { delta } => self.add_answer_text(delta),
             Event::Reasoning { delta } => {
                 self.thoughts.push_str(delta);
                 // Only its end is shown.
@@ -200,7 +201,7 @@ impl Screen {
                 }
             }
             Event::Answer { model, usage, cost } => {
-                self.end_words();
+                self.end_answer_text();
                 self.status.model.clone_from(model);
                 if usage.total() > 0 {
                     self.status.context = usage.total();
@@ -221,7 +222,7 @@ impl Screen {
                 self.note(&wording::recalled(memories));
             }
             Event::ToolCall { id, name, arguments } => {
-                self.end_words();
+                self.end_answer_text();
                 let (id, name) = (id.clone(), clean(name));
                 let arguments = arguments.clone();
                 self.calls.push(Call { id, name, arguments, since: self.now });
@@ -256,14 +257,14 @@ impl Screen {
 
     /// The turn waits for something outside.
     pub(crate) fn parked(&mut self, reason: &str, resume_at: Option<i64>) {
-        self.end_words();
+        self.end_answer_text();
         let until = resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
         self.warn(&format!("parked{until}: {}", wording::line(reason)));
         self.say("  /retry goes on with it.");
     }
 
     fn end(&mut self, outcome: &str, reason: Option<&str>, used: u64, cost: f64) {
-        self.end_words();
+        self.end_answer_text();
         match outcome {
             "answered" => {
                 let took = match self.phase {
@@ -288,24 +289,24 @@ impl Screen {
         }
     }
 
-    fn words(&mut self, delta: &str) {
+    fn add_answer_text(&mut self, delta: &str) {
         self.thoughts.clear();
         self.stream.push(delta);
         let lines = self.stream.finished(self.width.saturating_sub(1));
-        self.print_words(lines);
+        self.print_answer_lines(lines);
     }
 
     /// Prints what is left of the words.
-    fn end_words(&mut self) {
+    fn end_answer_text(&mut self) {
         self.thoughts.clear();
         let lines = self.stream.end(self.width.saturating_sub(1));
-        self.print_words(lines);
+        self.print_answer_lines(lines);
         if self.block == Block::Words {
             self.block = Block::Note;
         }
     }
 
-    fn print_words(&mut self, lines: Vec<Line>) {
+    fn print_answer_lines(&mut self, lines: Vec<Line>) {
         if lines.is_empty() {
             return;
         }
@@ -341,7 +342,7 @@ impl Screen {
 
     /// What the user said, now that it is recorded.
     pub(crate) fn user(&mut self, words: &str) {
-        self.end_words();
+        self.end_answer_text();
         self.begin_block(Block::User);
         let words = clean(words);
         let all: Vec<&str> = words.lines().collect();
@@ -358,13 +359,13 @@ impl Screen {
 
     /// What a model said before this chat.
     pub(crate) fn said_before(&mut self, words: &str) {
-        self.words(words);
-        self.end_words();
+        self.add_answer_text(words);
+        self.end_answer_text();
     }
 
     /// Lines of the chat itself.
     pub(crate) fn lines(&mut self, lines: Vec<Line>) {
-        self.end_words();
+        self.end_answer_text();
         self.begin_block(Block::Note);
         self.above.extend(lines);
     }

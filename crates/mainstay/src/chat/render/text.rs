@@ -180,7 +180,7 @@ impl Line {
             rows.push(Line { spans: hang.to_vec(), ..Line::default() });
             hang.iter().map(|span| span.text.width()).sum::<usize>()
         };
-        for (word, gap) in words(&self.spans) {
+        for (word, gap) in split_words(&self.spans) {
             let wide = word.iter().map(|(cluster, _)| cluster.width()).sum::<usize>();
             let indent = if rows.len() == 1 { 0 } else { used_by(hang) };
             if used > indent && used + wide > width {
@@ -230,7 +230,7 @@ fn used_by(spans: &[Span]) -> usize {
 type Clusters<'a> = Vec<(&'a str, Style)>;
 
 /// The words of a line, each with the gap after it.
-fn words(spans: &[Span]) -> Vec<(Clusters<'_>, Clusters<'_>)> {
+fn split_words(spans: &[Span]) -> Vec<(Clusters<'_>, Clusters<'_>)> {
     let mut found: Vec<(Clusters<'_>, Clusters<'_>)> = vec![(Vec::new(), Vec::new())];
     for span in spans {
         for cluster in span.text.graphemes(true) {

@@ -6,7 +6,7 @@ use mainstay_agent::approvals;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
 /// Take back an "always": the next time you are asked again
 #[derive(Args, Debug)]
@@ -16,9 +16,9 @@ pub(crate) struct ForgetArgs {
 }
 
 pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay approvals forget")?;
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    humans_only::require("mainstay approvals forget")?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
     let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
     let text = format!("Forgotten: {}\n", wording::line(&rule.rule.spoken()));

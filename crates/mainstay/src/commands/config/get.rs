@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use toml::{Table, Value};
 
 use crate::config::layers::{self, Origin};
@@ -30,10 +30,10 @@ struct Held {
 }
 
 pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let wanted = args.key.as_deref().map(Name::parse).transpose()?;
     let here = std::env::current_dir().ok();
-    let config = Config::load(&settings, here.as_deref(), context.output)?;
+    let config = Config::load(&paths, here.as_deref(), context.output)?;
 
     let all = held(&config);
     let chosen: Vec<Held> = match &wanted {
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage(format!("{name} is not set"))
             .hint(format!("Set it: `mainstay config set {name} VALUE`")));
     }
-    let data: Vec<Json> = chosen.iter().map(as_json).collect();
+    let data: Vec<serde_json::Value> = chosen.iter().map(as_json).collect();
     context.output.answer(&data, &as_text(&chosen))?;
     Ok(Exit::Done)
 }
@@ -114,7 +114,7 @@ fn presentable(name: &Name, value: Value) -> Value {
     }
 }
 
-fn as_json(held: &Held) -> Json {
+fn as_json(held: &Held) -> serde_json::Value {
     let Held { name, value, origin } = held;
     json!({ "name": name, "value": value, "origin": origin })
 }

@@ -19,15 +19,15 @@ pub(crate) struct InitArgs {}
 
 pub(crate) fn run(_args: &InitArgs, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
-    let path = settings.home.join("config.toml");
+    let paths = context.paths()?;
+    let path = paths.home.join("config.toml");
     if path.exists() {
         return Err(Error::usage(format!("{} is there already", path.display()))
             .hint("See what it says: `mainstay config get`"));
     }
-    let chosen = first_run::choose_for_init(context, &settings)?;
+    let chosen = first_run::choose_for_init(context, &paths)?;
     if chosen.is_none() {
-        let _turn = Turn::take(&settings.home)?;
+        let _turn = Turn::take(&paths.home)?;
         if !path.exists() {
             edit::write(&path, TEMPLATE)?;
         }

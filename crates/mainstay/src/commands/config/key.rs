@@ -59,27 +59,27 @@ pub(crate) fn run(command: &KeyCommand, context: &Context) -> Result<Exit, Error
 
 fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let provider = name(provider)?;
     // A file that cannot be used is told before a key is typed.
-    kept::read(&settings.home)?;
+    kept::read(&paths.home)?;
 
     let secret = if io::stdin().is_terminal() { typed(provider)? } else { piped()? };
-    let turn = Turn::take(&settings.home)?;
-    kept::keep(&settings.home, provider, &secret)?;
+    let turn = Turn::take(&paths.home)?;
+    kept::keep(&paths.home, provider, &secret)?;
     drop(turn);
 
-    let path = kept::path(&settings.home);
+    let path = kept::path(&paths.home);
     let data = json!({ "kept": provider, "path": path });
     context
         .output
         .answer(&data, &format!("the key of {provider} is kept in {}", path.display()))?;
-    let config = Config::load(&settings, None, context.output)?;
+    let config = Config::load(&paths, None, context.output)?;
     if known(provider).is_none() && config.provider(provider).is_err() {
-        let next = settings.command(&format!("config set providers.{provider}.base_url URL"));
+        let next = paths.command(&format!("config set providers.{provider}.base_url URL"));
         context.output.note(format!("if {provider} serves models, say where it is: `{next}`"));
     } else if config.models().is_empty() {
-        let next = settings.command("models");
+        let next = paths.command("models");
         context.output.note(format!("see its models with `{next}`"));
     }
     Ok(Exit::Done)
@@ -87,9 +87,9 @@ fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
 
 fn remove(provider: &str, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
-    let turn = Turn::take(&settings.home)?;
-    let was_kept = kept::forget(&settings.home, provider)?;
+    let paths = context.paths()?;
+    let turn = Turn::take(&paths.home)?;
+    let was_kept = kept::forget(&paths.home, provider)?;
     drop(turn);
     if !was_kept {
         return Err(Error::usage(format!("no key is kept for {provider}"))
@@ -101,8 +101,8 @@ fn remove(provider: &str, context: &Context) -> Result<Exit, Error> {
 }
 
 fn list(context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let names: Vec<String> = kept::read(&settings.home)?.into_keys().collect();
+    let paths = context.paths()?;
+    let names: Vec<String> = kept::read(&paths.home)?.into_keys().collect();
     let text = match names.as_slice() {
         [] => "No keys are kept.".to_owned(),
         names => names.join("\n"),

@@ -36,12 +36,12 @@ pub(crate) struct UnsetArgs {
 
 pub(crate) fn run(args: &SetArgs, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let name = Name::parse(&args.key)?;
     refuse_keys(&name, &args.value)?;
 
-    let turn = Turn::take(&settings.home)?;
-    let path = settings.home.join("config.toml");
+    let turn = Turn::take(&paths.home)?;
+    let path = paths.home.join("config.toml");
     edit::set(&path, &[(name.clone(), edit::meanings(&args.value))])?;
     drop(turn);
     let data = json!({ "set": name.to_string(), "path": path });
@@ -52,17 +52,18 @@ pub(crate) fn run(args: &SetArgs, context: &Context) -> Result<Exit, Error> {
 
 pub(crate) fn unset(args: &UnsetArgs, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let name = Name::parse(&args.key)?;
 
-    let turn = Turn::take(&settings.home)?;
-    let path = settings.home.join("config.toml");
+    let turn = Turn::take(&paths.home)?;
+    let path = paths.home.join("config.toml");
     let was_set = edit::unset(&path, &name)?;
     drop(turn);
     let data = json!({ "unset": name.to_string(), "was_set": was_set, "path": path });
-    let text = match was_set {
-        true => format!("{name} is not set any more in {}", path.display()),
-        false => format!("{name} was not set in {}", path.display()),
+    let text = if was_set {
+        format!("Unset {name} in {}", path.display())
+    } else {
+        format!("{name} was not set in {}", path.display())
     };
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)
@@ -89,9 +90,9 @@ fn refuse_keys(name: &Name, value: &str) -> Result<(), Error> {
 
 /// Warns where something else says what the setting is here and now.
 fn say_what_hides_it(name: &Name, context: &Context) {
-    let Ok(settings) = context.settings() else { return };
+    let Ok(paths) = context.paths() else { return };
     let here = std::env::current_dir().ok();
-    let Ok(config) = Config::load(&settings, here.as_deref(), context.output) else { return };
+    let Ok(config) = Config::load(&paths, here.as_deref(), context.output) else { return };
     match layers::find(config.layers(), &name.0) {
         Some((_, Origin::Home)) | None => {}
         Some((_, origin)) => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::below::{self, LOOK, Process};
 use super::scene::{Program, Scene};
-use super::script::{self, HALFWAY, Step};
+use super::script::{self, HALFWAY, ScriptStep};
 use super::stage::Stage;
 use crate::error::Error;
 use crate::wording;
@@ -67,10 +67,11 @@ pub(super) async fn play(stage: Stage, scene: &Scene) -> Result<Seen, Error> {
 /// session's id.
 async fn work_until_halfway(
     stage: Stage,
-    steps: &[Step],
+    steps: &[ScriptStep],
     agent: &mut Program,
 ) -> Result<String, Error> {
-    let (mut session, mut calls) = (String::new(), 0);
+    let mut session = String::new();
+    let mut calls = 0;
     while let Some(event) = next(agent).await? {
         match event["type"].as_str() {
             Some("session") => session = event["id"].as_str().unwrap_or_default().to_owned(),
@@ -91,10 +92,11 @@ async fn work_until_halfway(
 /// Shows the work of the second agent. Answers the model's last words.
 async fn work_to_the_end(
     stage: Stage,
-    steps: &[Step],
+    steps: &[ScriptStep],
     agent: &mut Program,
 ) -> Result<Option<String>, Error> {
-    let (mut answer, mut calls) = (None, HALFWAY - 1);
+    let mut answer = None;
+    let mut calls = HALFWAY - 1;
     while let Some(event) = next(agent).await? {
         match event["type"].as_str() {
             Some("tool_call") => {
@@ -123,7 +125,7 @@ async fn work_to_the_end(
     Ok(answer)
 }
 
-fn show_call(stage: Stage, steps: &[Step], number: usize) -> Result<(), Error> {
+fn show_call(stage: Stage, steps: &[ScriptStep], number: usize) -> Result<(), Error> {
     let what = match steps.get(number - 1) {
         Some(step) => format!("{} {}", step.tool, step.shown),
         None => "a call that nobody asked for".to_owned(),

@@ -29,7 +29,7 @@ const CHECK: &str = "set -- $(cat report.txt); [ $# = 6 ] && [ $(($2 + $4)) = $6
                      && echo 'checked yes' >> report.txt && echo checked";
 
 /// A step of the task.
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     /// The tool.
     pub(super) tool: &'static str,
     /// What the tool is asked to do.
@@ -53,44 +53,44 @@ pub(super) enum Trace {
 }
 
 /// The steps, in their order.
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<ScriptStep> {
     vec![
-        Step {
+        ScriptStep {
             tool: "write_file",
             arguments: json!({ "path": "total.sh", "content": TOTAL }),
             shown: "total.sh",
             expected: "total.sh",
             trace: Trace::File("total.sh", TOTAL),
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": "sh total.sh north" }),
             shown: "sh total.sh north",
             expected: "north 42",
             trace: Trace::Line("north 42"),
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": SLOW }),
             shown: SLOW,
             expected: "south 58",
             trace: Trace::Line("south 58"),
         },
-        Step {
+        ScriptStep {
             tool: "edit_file",
             arguments: json!({ "path": REPORT, "old": "south 58\n", "new": "south 58\ntotal 100\n" }),
             shown: REPORT,
             expected: "total 100",
             trace: Trace::Line("total 100"),
         },
-        Step {
+        ScriptStep {
             tool: "grep",
             arguments: json!({ "pattern": "^total", "path": REPORT }),
             shown: "^total in report.txt",
             expected: "total 100",
             trace: Trace::Nothing,
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": CHECK }),
             shown: "the check",

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::below::{self, LOOK};
 use super::play::Seen;
 use super::scene::Scene;
-use super::script::{self, REPORT, Step, Trace};
+use super::script::{self, REPORT, ScriptStep, Trace};
 use super::stage::Stage;
 use crate::error::Error;
 use crate::wording;
@@ -88,7 +88,7 @@ impl Verdict {
             } else {
                 ("WRONG", AnsiColor::Red)
             };
-            stage.line(mark, colour, &step.spoken(self.steps.len()))?;
+            stage.line(mark, colour, &step.summary_line(self.steps.len()))?;
         }
         stage.gap()?;
         for left in &self.left_behind {
@@ -125,7 +125,7 @@ impl StepFound {
         self.outcomes == 1 && !self.in_doubt && self.traces == traces
     }
 
-    fn spoken(&self, of: usize) -> String {
+    fn summary_line(&self, of: usize) -> String {
         let count = |number, thing| wording::count(u64::try_from(number).unwrap_or(0), thing);
         let traces = match &self.trace {
             Some(trace) => format!("{} {trace}", self.traces),
@@ -140,7 +140,7 @@ impl StepFound {
 /// What the journal and the files of the workspace say of every step.
 fn steps_found(session: &Value, file: impl Fn(&str) -> String) -> Vec<StepFound> {
     let outcomes = outcomes(session);
-    let found = |(index, step): (usize, Step)| {
+    let found = |(index, step): (usize, ScriptStep)| {
         let outcomes = outcomes.get(index).map(Vec::as_slice).unwrap_or_default();
         let (trace, traces) = match step.trace {
             Trace::Line(line) => {

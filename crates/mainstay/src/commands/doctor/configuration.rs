@@ -4,15 +4,15 @@ use super::finding::Finding;
 use crate::config::{Config, KeyFound};
 use crate::error::Error;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::wording;
 
 const CHECK: &str = "model";
 
 /// Looks at the models that would be asked. Nobody is contacted and nothing is run.
-pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
-    let next = || settings.command("config get");
-    let config = match Config::load(settings, None, output) {
+pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
+    let next = || paths.command("config get");
+    let config = match Config::load(paths, None, output) {
         Ok(config) => config,
         Err(error) => return vec![Finding::problem(CHECK, error.message, next())],
     };
@@ -40,7 +40,7 @@ pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
             Ok(KeyFound::Missing(source)) => Finding::warning(
                 CHECK,
                 format!("there is no key for {name}: {source} is not set"),
-                settings.command(&format!("config key set {}", provider.name)),
+                paths.command(&format!("config key set {}", provider.name)),
             ),
             Err(error) => unusable(&error, next()),
         }

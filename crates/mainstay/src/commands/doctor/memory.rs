@@ -4,8 +4,8 @@ use super::finding::Finding;
 use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::output::Output;
+use crate::paths::Paths;
 use crate::providers;
-use crate::settings::Settings;
 use crate::wording;
 
 const CHECK: &str = "memory";
@@ -13,17 +13,17 @@ const CHECK: &str = "memory";
 const QUESTION: &str = "what do you know of me?";
 
 /// Asks all of them at once, each within its time.
-pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
+pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
     // One that cannot be read was told of already.
-    let Ok(config) = Config::load(settings, None, output.quiet()) else { return Vec::new() };
-    let looked = match providers::look(settings, &config, QUESTION) {
+    let Ok(config) = Config::load(paths, None, output.quiet()) else { return Vec::new() };
+    let looked = match providers::look(paths, &config, QUESTION) {
         Ok(looked) => looked,
         Err(error) => {
-            let next = settings.command("config path");
+            let next = paths.command("config path");
             return vec![Finding::problem(CHECK, wording::line(&error.message), next)];
         }
     };
-    let judge = |looked: &providers::Looked| {
+    let judge = |looked: &providers::ProviderCheck| {
         let (name, place) = (&looked.description.name, looked.place());
         match &looked.answer {
             Ok(_) => {
@@ -33,7 +33,7 @@ pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
             Err(why) => Finding::warning(
                 CHECK,
                 format!("{name} does not answer: {} ({place})", wording::line(&clean(why))),
-                settings.command("memory providers"),
+                paths.command("memory providers"),
             ),
         }
     };

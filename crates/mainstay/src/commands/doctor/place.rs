@@ -9,7 +9,7 @@ use mainstay_store::FileSystem;
 use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE};
 
 use super::finding::Finding;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::wording;
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -79,7 +79,7 @@ pub(super) fn nearest(path: &Path) -> &Path {
 }
 
 /// The kind of file system can carry a store.
-pub(super) fn file_system(system: &FileSystem, place: &Path, settings: &Settings) -> Finding {
+pub(super) fn file_system(system: &FileSystem, place: &Path, paths: &Paths) -> Finding {
     let (kind, shown, quoted) = (&system.kind, place.display(), wording::path(place));
     if system.read_only {
         return Finding::problem(
@@ -95,7 +95,7 @@ pub(super) fn file_system(system: &FileSystem, place: &Path, settings: &Settings
                 "{shown} is on a network file system ({kind}), where an SQLite store cannot be \
                  kept safely; keep it on a local disk or in PostgreSQL"
             ),
-            settings.command("store copy --to PATH-ON-A-LOCAL-DISK"),
+            paths.command("store copy --to PATH-ON-A-LOCAL-DISK"),
         );
     }
     if system.block_size < SAFE_BLOCK {
@@ -106,7 +106,7 @@ pub(super) fn file_system(system: &FileSystem, place: &Path, settings: &Settings
                  a process",
                 system.block_size
             ),
-            settings.command("store copy --to PATH-ON-ANOTHER-DISK"),
+            paths.command("store copy --to PATH-ON-ANOTHER-DISK"),
         );
     }
     Finding::ok("disk", format!("{shown} is on {kind}"))
@@ -131,11 +131,11 @@ pub(super) fn space(system: &FileSystem, place: &Path) -> Finding {
 mod tests {
     use super::super::finding::Status;
     use super::*;
-    use crate::settings::Globals;
+    use crate::paths::Globals;
 
-    fn settings() -> Settings {
+    fn paths() -> Paths {
         let globals = Globals { home: Some("/h".into()), ..Globals::default() };
-        Settings::resolve(&globals).unwrap()
+        Paths::resolve(&globals).unwrap()
     }
 
     fn disk() -> FileSystem {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_bad_disk_is_found_in_words() {
         let judge = |system: FileSystem| {
-            let finding = file_system(&system, Path::new("/h"), &settings());
+            let finding = file_system(&system, Path::new("/h"), &paths());
             (finding.status, finding.message, finding.next)
         };
         assert_eq!(judge(disk()).0, Status::Ok);

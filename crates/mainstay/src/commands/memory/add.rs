@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Remember a fact
 ///
@@ -36,7 +36,7 @@ pub(crate) struct AddArgs {
 }
 
 pub(crate) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("to change what is remembered")?;
     let fact = NewFact {
         content: super::worded(&args.text, context)?,
         category: args.category.clone().unwrap_or_default(),
@@ -45,15 +45,16 @@ pub(crate) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
         source: super::SOURCE.to_owned(),
         key: args.key.clone(),
     };
-    let (store, owner) = engine::open_store(&context.settings()?)?;
+    let (store, owner) = engine::open_store(&context.paths()?)?;
     let added = store.write(|tx| facts::add(tx, owner, &fact))?;
     let (id, is_new) = match added {
         Added::New(id) => (id, true),
         Added::Known(id) => (id, false),
     };
-    let text = match is_new {
-        true => format!("Remembered as fact {id}.\n"),
-        false => format!("That was known already, as fact {id}.\n"),
+    let text = if is_new {
+        format!("Remembered as fact {id}.\n")
+    } else {
+        format!("Already known as fact {id}.\n")
     };
     context.output.answer(&json!({ "id": id.number(), "new": is_new }), &text)?;
     Ok(Exit::Done)

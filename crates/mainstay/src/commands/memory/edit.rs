@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Change a fact
 ///
@@ -31,7 +31,7 @@ pub(crate) struct EditArgs {
 }
 
 pub(crate) fn run(args: &EditArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("to change what is remembered")?;
     let id = super::fact_id(&args.id)?;
     if args.text.is_none() && args.category.is_none() && args.tags.is_empty() {
         return Err(Error::usage("nothing is to be changed")
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &EditArgs, context: &Context) -> Result<Exit, Error> {
     let content = args.text.as_deref().map(|text| super::worded(text, context)).transpose()?;
     let tags = (!args.tags.is_empty()).then(|| args.tags.clone());
     let change = Change { content, category: args.category.clone(), tags, entities: None };
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
     let (changed, text) = match store.write(|tx| facts::update(tx, owner, id, &change))? {
         Changed::Made => (true, format!("Fact {id} is changed.\n")),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Say whether a fact was right
 ///
@@ -31,9 +31,9 @@ enum What {
 }
 
 pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("to change what is remembered")?;
     let id = super::fact_id(&args.id)?;
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
     let helpful = args.what == What::Helpful;
     let trust = store.write(|tx| facts::feedback(tx, owner, id, helpful))?;

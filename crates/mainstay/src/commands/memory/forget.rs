@@ -8,7 +8,7 @@ use crate::chat::render::text::clean;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
 /// Forget facts
 ///
@@ -25,7 +25,7 @@ pub(crate) struct ForgetArgs {
 type Forgotten = Result<Vec<Fact>, FactId>;
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("to change what is remembered")?;
     let mut ids = Vec::new();
     for typed in &args.ids {
         let id = super::fact_id(typed)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
             ids.push(id);
         }
     }
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.ids[0])?;
     let forgotten = store.write(|tx| -> mainstay_memory::Result<Forgotten> {
         let mut found = Vec::new();

@@ -16,7 +16,7 @@ use crate::commands::run::current_directory;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person, redaction};
+use crate::{engine, humans_only, redaction};
 
 /// Remember what a file says
 ///
@@ -43,7 +43,7 @@ const LONGEST: u64 = 256 << 20;
 const TOGETHER: usize = 200;
 
 pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("to change what is remembered")?;
     let name = args.file.display();
     let unreadable = |error: String| {
         Error::usage(format!("{name} cannot be read: {error}"))
@@ -56,22 +56,23 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
             .hint("Mend that line; `mainstay memory export` shows how lines look.")
     };
     let read = lines::read(&text).map_err(wrong)?;
-    let limits = super::settings(context)?;
+    let limits = super::memory_settings(context)?;
     let place = current_directory()?.display().to_string();
     // Whatever could be refused is, before anything is written.
     let (notes, facts) = sorted(args, &place, read).map_err(wrong)?;
-    let (store, owner) = engine::open_store(&context.settings()?)?;
+    let (store, owner) = engine::open_store(&context.paths()?)?;
     // All notes or none: they have a limit together.
-    let limits = (limits.user_limit, limits.workspace_limit);
-    store.write(|tx| add_notes(tx, owner, &notes, limits))?;
-    let (mut new, mut known) = (0_u64, 0_u64);
+    store.write(|tx| add_notes(tx, owner, &notes, &limits))?;
+    let mut new = 0_u64;
+    let mut known = 0_u64;
     for some in facts.chunks(TOGETHER) {
         // A closure may run twice, so it counts anew each time.
         let added = store.write(|tx| -> mainstay_memory::Result<Vec<Added>> {
             some.iter().map(|fact| fact.add(tx, owner)).collect()
         })?;
         let fresh = added.iter().filter(|added| matches!(added, Added::New(_))).count() as u64;
-        (new, known) = (new + fresh, known + added.len() as u64 - fresh);
+        new += fresh;
+        known += added.len() as u64 - fresh;
     }
     let data = json!({ "facts": { "new": new, "known": known }, "notes": notes.len() });
     let mut text = format!("Read {name}: {new} new facts, {known} known already");
@@ -143,12 +144,12 @@ fn add_notes(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
     lines: &[NoteLine],
-    (user, workspace): (usize, usize),
+    limits: &mainstay_agent::memory::Settings,
 ) -> mainstay_memory::Result<()> {
     for line in lines {
         let (scope, limit) = match &line.workspace {
-            None => (Scope::User, user),
-            Some(path) => (Scope::Workspace(path), workspace),
+            None => (Scope::User, limits.user_limit),
+            Some(path) => (Scope::Workspace(path), limits.workspace_limit),
         };
         let add = [Change::Add(line.note.clone())];
         notes::change(tx, owner, scope, &add, &line.source, limit)?

@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
         let line = line.trim();
         if line.starts_with('{') {
             found.push(json(line).map_err(|wrong| format!("line {number}: {wrong}"))?);
-        } else if let Some(words) = words(line) {
+        } else if let Some(words) = memory_in_line(line) {
             found.push(Read::Words(number, words.to_owned()));
         }
     }
@@ -73,7 +73,7 @@ fn json(line: &str) -> Result<Read, String> {
 }
 
 /// What a line of plain text or Markdown says.
-fn words(line: &str) -> Option<&str> {
+fn memory_in_line(line: &str) -> Option<&str> {
     let is_rule = line.chars().all(|letter| "-=*_§`~ ".contains(letter));
     if line.starts_with('#') || is_rule {
         return None;

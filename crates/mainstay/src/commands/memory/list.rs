@@ -34,7 +34,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let before = args.before.as_deref().map(super::fact_id).transpose()?;
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let Some(owner) = engine::find_owner(&store)? else { return nothing(context) };
     let place = current_directory()?.display().to_string();
     let list =
@@ -54,8 +54,8 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         "facts": found.iter().map(|fact| super::data(fact, &gone)).collect::<Vec<Value>>(), "count": count,
     });
     let mut text = String::new();
-    told(&mut text, "Notes about you", &user);
-    told(&mut text, "Notes about this workspace", &here);
+    add_notes(&mut text, "Notes about you", &user);
+    add_notes(&mut text, "Notes about this workspace", &here);
     let elsewhere = places.iter().filter(|other| **other != place).count() as u64;
     if elsewhere > 0 {
         text.push_str(&format!(
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-fn told(text: &mut String, heading: &str, notes: &[Note]) {
+fn add_notes(text: &mut String, heading: &str, notes: &[Note]) {
     if !notes.is_empty() {
         text.push_str(&format!("{heading}:\n"));
         text.extend(notes.iter().map(super::notes::line));

@@ -11,7 +11,7 @@ use crate::commands::run::{current_directory, directory};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Show or change the notes that every new session is told
 ///
@@ -50,7 +50,7 @@ pub(super) enum About {
 
 pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
     let changes = changes(args, context)?;
-    let settings = super::settings(context)?;
+    let settings = super::memory_settings(context)?;
     let about = if args.workspace.is_some() { About::Workspace } else { args.about };
     let place = match &args.workspace {
         Some(named) => directory(named)?,
@@ -62,14 +62,14 @@ pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
         About::Workspace => (Scope::Workspace(&place), settings.workspace_limit),
     };
     let notes = if changes.is_empty() {
-        let store = open_existing(&context.settings()?.store)?;
+        let store = open_existing(&context.paths()?.store)?;
         match engine::find_owner(&store)? {
             Some(owner) => store.read(|tx| notes::read(tx, owner, scope))?,
             None => Vec::new(),
         }
     } else {
-        person::only("to change what is remembered")?;
-        let (store, owner) = engine::open_store(&context.settings()?)?;
+        humans_only::require("to change what is remembered")?;
+        let (store, owner) = engine::open_store(&context.paths()?)?;
         let changed =
             store.write(|tx| notes::change(tx, owner, scope, &changes, super::SOURCE, limit))?;
         changed.map_err(|refused| {

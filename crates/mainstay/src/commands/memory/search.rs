@@ -34,8 +34,8 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage("there are no words to look for")
             .hint("Write some: `mainstay memory search WORDS`"));
     }
-    let half_life = super::settings(context)?.half_life;
-    let store = open_existing(&context.settings()?.store)?;
+    let half_life = super::memory_settings(context)?.half_life;
+    let store = open_existing(&context.paths()?.store)?;
     let found: Vec<Found> = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| {

@@ -41,16 +41,16 @@ pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> 
     let focus = args.focus.clone().filter(|focus| !focus.trim().is_empty());
     let mut notices = Vec::new();
     let compacted = engine::block_on(async |cancel| {
-        let mut work = engine::open(&agent, session.id)?;
+        let mut open_session = engine::open(&agent, session.id)?;
         let progress = Progress::alone("writing a summary");
         let mut observer = |event| {
             if let Event::Notice { message, .. } = event {
                 notices.push(message);
             }
         };
-        let compacted = work.compact(focus, &mut observer, &cancel).await;
+        let compacted = open_session.compact(focus, &mut observer, &cancel).await;
         drop(progress);
-        work.leave().await?;
+        open_session.leave().await?;
         agent.leave().await;
         Ok::<_, Error>(compacted?)
     })??;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> 
         Compacted::Made { number, before, after } => {
             let id = session.id;
             let data = json!({ "id": id, "number": number, "before": before, "after": after });
-            let back = context.settings()?.command(&format!("sessions uncompact {id}"));
+            let back = context.paths()?.command(&format!("sessions uncompact {id}"));
             let text = format!(
                 "Session {id} is compacted: about {before} tokens became {after}.\nTake it back: \
                  {back}\n"

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{person, wording};
+use crate::{humans_only, wording};
 
 /// Delete sessions with everything that belongs to them
 ///
@@ -86,5 +86,5 @@ pub(super) fn confirmed(sessions: &[Session]) -> Result<bool, Error> {
             let _ = writeln!(output, "{}  {}", session.id, session.title);
         }
     }
-    person::confirms(&format!("Delete {}?", wording::count(sessions.len() as u64, "session")))
+    humans_only::confirm(&format!("delete {}", wording::count(sessions.len() as u64, "session")))
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ForkArgs, context: &Context) -> Result<Exit, Error> {
     let id = manage::fork(&store, parent.id, args.at)?;
     let turns = args.at.unwrap_or(parent.turns);
     let data = json!({ "id": id, "parent": parent.id, "turns": turns });
-    let next = context.settings()?.command(&format!("run --session {id} …"));
+    let next = context.paths()?.command(&format!("run --session {id} …"));
     let text =
         format!("Session {id} begins as {} was after turn {turns}.\nGo on: {next}\n", parent.id);
     context.output.answer(&data, &text)?;

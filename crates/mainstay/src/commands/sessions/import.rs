@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
         })?,
         None => PathBuf::from(archive.workspace()),
     };
-    let (store, owner) = engine::open_store(&context.settings()?)?;
+    let (store, owner) = engine::open_store(&context.paths()?)?;
     let id = SessionId::new();
     let place = workspace.display().to_string();
     store.write(|tx| archive.import(tx, id, owner, &place))?;

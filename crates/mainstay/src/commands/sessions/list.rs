@@ -21,8 +21,8 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let sessions = sessions(&store, args.limit)?;
     let data: Vec<Value> =
         sessions.iter().map(|(session, turn)| data(session, turn.as_ref())).collect();

@@ -28,8 +28,8 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, turn, entries, spent) = store.read(|tx| -> mainstay_journal::Result<_> {
         let session = session::find(tx, owner, &args.id)?;

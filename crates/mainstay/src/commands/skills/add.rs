@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Copy a folder from this machine into the home's skills
 ///
@@ -27,16 +27,16 @@ pub(crate) struct AddArgs {
 }
 
 pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills add")?;
-    let settings = context.settings()?;
+    humans_only::require("mainstay skills add")?;
+    let paths = context.paths()?;
     let folder = args.path.canonicalize().map_err(|error| {
         Error::usage(format!("{} cannot be read: {error}", args.path.display()))
             .hint("Name the folder that holds the SKILL.md.")
     })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tree = Tree::read(&folder)?;
-    engine::make_home(&settings)?;
-    let shelf = super::shelf(&settings);
+    engine::make_home(&paths)?;
+    let shelf = super::shelf(&paths);
     let locked = shelf.lock()?;
     let before = shelf.read(&name)?.map(|before| before.hash());
     if before.is_some() && !args.replace {
@@ -45,7 +45,7 @@ pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
     locked.put(&name, &tree, before.as_deref())?;
     let did = if before.is_some() { "Replaced" } else { "Added" };
     let text = format!("{did} {name}. New sessions are told of it{}\n", super::in_a_chat(&name));
-    let path = settings.home.join("skills").join(&name);
+    let path = paths.home.join("skills").join(&name);
     let data = json!({ "name": name, "path": path, "replaced": before.is_some() });
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)

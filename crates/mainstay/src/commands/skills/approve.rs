@@ -10,7 +10,7 @@ use super::proposals;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
 /// Show what a proposed skill changes, and use it from now on
 ///
@@ -27,10 +27,10 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills approve")?;
-    let settings = context.settings()?;
-    let shelf = super::shelf(&settings);
-    let (store, owner, found) = super::named(&settings, &args.id)?;
+    humans_only::require("mainstay skills approve")?;
+    let paths = context.paths()?;
+    let shelf = super::shelf(&paths);
+    let (store, owner, found) = super::named(&paths, &args.id)?;
     if found.state == State::Waiting {
         let (text, _) = proposals::shown(&shelf, &found);
         if !context.json() {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
         skills::preview(&shelf, &found)?;
-        if !args.yes && !person::confirms(&format!("Use {} like this?", found.name))? {
+        if !args.yes && !humans_only::confirm(&format!("approve {} as shown", found.name))? {
             context.output.answer(&proposals::data(&found), "Nothing was changed.\n")?;
             return Ok(Exit::Done);
         }

@@ -21,9 +21,9 @@ pub(crate) struct ListArgs {
 }
 
 pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let (places, workspace) = super::places(context, args.workspace.as_deref())?;
-    let waiting = match super::proposed(&settings)? {
+    let waiting = match super::proposed(&paths)? {
         None => 0,
         Some((store, owner)) => store.read(|tx| skills::list(tx, owner, Which::Waiting))?.len(),
     };
@@ -53,6 +53,6 @@ pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     }
     let mut data = json!(found);
     data["waiting"] = json!(waiting);
-    context.output.answer(&data, &settings.completed(&text))?;
+    context.output.answer(&data, &paths.completed(&text))?;
     Ok(Exit::Done)
 }

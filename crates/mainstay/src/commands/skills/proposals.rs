@@ -23,28 +23,27 @@ pub(crate) struct ProposalsArgs {
 }
 
 pub(super) fn run(args: &ProposalsArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     if let Some(typed) = &args.id {
-        let (_, _, found) = super::named(&settings, typed)?;
-        let (text, data) = shown(&super::shelf(&settings), &found);
-        context.output.answer(&data, &settings.completed(&text))?;
+        let (_, _, found) = super::named(&paths, typed)?;
+        let (text, data) = shown(&super::shelf(&paths), &found);
+        context.output.answer(&data, &paths.completed(&text))?;
         return Ok(Exit::Done);
     }
     let which = if args.all { Which::All } else { Which::Waiting };
-    let found = match super::proposed(&settings)? {
+    let found = match super::proposed(&paths)? {
         None => Vec::new(),
         Some((store, owner)) => store.read(|tx| skills::list(tx, owner, which))?,
     };
     let mut text: String = found.iter().map(line).collect();
-    text.push_str(match found.iter().any(|proposal| proposal.state == State::Waiting) {
-        true => {
-            "See what one changes: `mainstay skills proposals ID`. Decide: `mainstay skills \
-                 approve ID` or `mainstay skills reject ID`\n"
-        }
-        false => "No proposal waits for you.\n",
+    text.push_str(if found.iter().any(|proposal| proposal.state == State::Waiting) {
+        "Show what one changes: `mainstay skills proposals ID`. Decide: `mainstay skills approve ID` \
+         or `mainstay skills reject ID`\n"
+    } else {
+        "No proposals are waiting.\n"
     });
     let data: Vec<Value> = found.iter().map(data).collect();
-    context.output.answer(&data, &settings.completed(&text))?;
+    context.output.answer(&data, &paths.completed(&text))?;
     Ok(Exit::Done)
 }
 

@@ -8,7 +8,7 @@ use super::proposals;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
 /// Turn a proposed skill down
 #[derive(Args, Debug)]
@@ -18,9 +18,9 @@ pub(crate) struct RejectArgs {
 }
 
 pub(super) fn run(args: &RejectArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills reject")?;
-    let settings = context.settings()?;
-    let (store, owner, found) = super::named(&settings, &args.id)?;
+    humans_only::require("mainstay skills reject")?;
+    let paths = context.paths()?;
+    let (store, owner, found) = super::named(&paths, &args.id)?;
     let by = format!("`mainstay skills reject` ({})", ProcessIdentity::current());
     let rejected = skills::reject(&store, owner, found.id, &by)?;
     let text = format!("Rejected; {} stays as it is.\n", rejected.name);

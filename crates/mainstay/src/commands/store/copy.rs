@@ -10,8 +10,8 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::object;
+use crate::paths::location;
 use crate::progress::Progress;
-use crate::settings::location;
 use crate::wording;
 
 /// Copy everything to another place, on either engine
@@ -26,7 +26,7 @@ pub(crate) struct CopyArgs {
 }
 
 pub(crate) fn run(args: &CopyArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let target = location(&args.to)?;
     let file = match &target {
         Location::Sqlite { path, .. } => Some(path.as_path()),
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CopyArgs, context: &Context) -> Result<Exit, Error> {
     };
     let progress = Progress::begin("copying", file);
 
-    let store = open_existing(&settings.store)?;
+    let store = open_existing(&paths.store)?;
     let others = store.info()?.other_users;
     let copied = store.copy_to(&target, &mut |at| progress.report(&at))?;
     drop(progress);
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CopyArgs, context: &Context) -> Result<Exit, Error> {
         ));
     }
     let data = json!({
-        "from": settings.store.to_string(),
+        "from": paths.store.to_string(),
         "to": target.to_string(),
         "rows": copied.rows(),
         "tables": object(&copied.tables),

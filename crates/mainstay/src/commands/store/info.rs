@@ -16,10 +16,10 @@ use crate::wording;
 pub(crate) struct InfoArgs {}
 
 pub(crate) fn run(_args: &InfoArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("reading", None);
 
-    let info = open_existing(&settings.store)?.info()?;
+    let info = open_existing(&paths.store)?.info()?;
     drop(progress);
 
     context.output.answer(&as_data(&info)?, &as_text(&info))?;

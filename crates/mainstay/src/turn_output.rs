@@ -9,13 +9,12 @@ use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
-use crate::chat::render::text::clean;
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::{redaction, wording};
 
 /// Tells a turn.
-pub(crate) struct Telling {
+pub(crate) struct TurnOutput {
     json: bool,
     /// Whether somebody watches: progress is for people.
     watched: bool,
@@ -29,7 +28,7 @@ pub(crate) struct Telling {
     over: bool,
 }
 
-impl Telling {
+impl TurnOutput {
     /// Tells in JSON, or in words.
     pub(crate) fn new(json: bool) -> Self {
         let watched = !json && io::stderr().is_terminal();
@@ -85,20 +84,20 @@ impl Telling {
     }
 
     /// Tells how the turn ended: the answer, or what to do next.
-    pub(crate) fn ended(&self, ended: &TurnReport, settings: &Settings) -> Result<(), Error> {
+    pub(crate) fn ended(&self, ended: &TurnReport, paths: &Paths) -> Result<(), Error> {
         if self.json {
             return Ok(());
         }
         if self.proposed {
-            let look = settings.command("skills proposals");
+            let look = paths.command("skills proposals");
             say(&format!("note: a skill was proposed and waits for you: `{look}`"));
         }
-        let resume = settings.command(&format!("resume {}", self.session));
+        let resume = paths.command(&format!("resume {}", self.session));
         match &ended.ending {
             TurnEnding::Over(Outcome::Answered, _) => {
                 crate::output::print(ended.answer.as_bytes())?;
                 if self.watched {
-                    let next = settings.command(&format!("run --session {} …", self.session));
+                    let next = paths.command(&format!("run --session {} …", self.session));
                     say(&format!("({}; go on: {next})", spent(ended)));
                 }
             }
@@ -115,7 +114,7 @@ impl Telling {
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
                 say(&format!("parked{when}: {reason}"));
-                for hint in self.ways_on(reason, settings, &resume) {
+                for hint in self.ways_on(reason, paths, &resume) {
                     say(&format!("hint: {hint}"));
                 }
             }
@@ -124,20 +123,18 @@ impl Telling {
     }
 
     /// What lets a parked turn go on.
-    fn ways_on(&self, reason: &str, settings: &Settings, resume: &str) -> Vec<String> {
+    fn ways_on(&self, reason: &str, paths: &Paths, resume: &str) -> Vec<String> {
         let mut ways = Vec::new();
         for request in &self.requests {
-            let action = wording::line(&clean(&request.action));
             ways.push(format!(
-                "Let {} {}: `{}`; or not: `{}`.",
-                request.tool,
-                action.strip_prefix("to ").unwrap_or(&action),
-                settings.command(&format!("approve {}", request.id)),
-                settings.command(&format!("deny {}", request.id))
+                "{}. Allow it: `{}`; refuse it: `{}`.",
+                wording::line(&wording::wants(request)),
+                paths.command(&format!("approve {}", request.id)),
+                paths.command(&format!("deny {}", request.id))
             ));
         }
         for question in &self.questions {
-            let answer = settings.command(&format!("answer {} TEXT", question.id));
+            let answer = paths.command(&format!("answer {} TEXT", question.id));
             let choices = match question.choices.as_slice() {
                 [] => String::new(),
                 choices => format!(" ({})", choices.join(", ")),
@@ -211,8 +208,8 @@ fn spent(ended: &TurnReport) -> String {
 
 /// The arguments of a call on one line: the one that matters, where there is one.
 fn brief(arguments: &Value) -> String {
-    let telling = ["command", "path", "pattern", "action"];
-    let text = telling
+    let main_arguments = ["command", "path", "pattern", "action"];
+    let text = main_arguments
         .iter()
         .find_map(|name| arguments.get(name).and_then(Value::as_str))
         .map_or_else(|| arguments.to_string(), str::to_owned);

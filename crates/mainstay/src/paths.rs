@@ -37,7 +37,7 @@ pub(crate) struct Globals {
 
 /// Where things are.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct Paths {
     /// The home directory; it may not exist yet.
     pub(crate) home: PathBuf,
     /// The store; it may not exist yet.
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     typed: String,
 }
 
-impl Settings {
+impl Paths {
     /// Resolves options, then variables, then defaults.
     pub(crate) fn resolve(globals: &Globals) -> Result<Self, Error> {
         let home = match (&globals.home, env::MAINSTAY_HOME.get(), env::HOME.get()) {
@@ -184,24 +184,24 @@ fn full_address(location: &Location) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn resolved(home: &str, store: Option<&str>) -> Settings {
+    fn resolved(home: &str, store: Option<&str>) -> Paths {
         let store = store.map(Into::into);
         let globals = Globals { home: Some(home.into()), store, ..Globals::default() };
-        Settings::resolve(&globals).unwrap()
+        Paths::resolve(&globals).unwrap()
     }
 
     #[test]
     fn the_store_is_in_the_home_unless_another_is_named() {
-        let settings = resolved("/h", Some("/elsewhere/x.db"));
-        assert_eq!(settings.file(), Some(Path::new("/elsewhere/x.db")));
-        assert!(!settings.store_is_default);
+        let paths = resolved("/h", Some("/elsewhere/x.db"));
+        assert_eq!(paths.file(), Some(Path::new("/elsewhere/x.db")));
+        assert!(!paths.store_is_default);
     }
 
     #[test]
     fn named_commands_keep_the_options_but_no_password() {
-        let settings = resolved("/my home", Some("postgres://me:secret@host/db?password=too"));
+        let paths = resolved("/my home", Some("postgres://me:secret@host/db?password=too"));
         assert_eq!(
-            settings.command("doctor"),
+            paths.command("doctor"),
             "mainstay --home '/my home' --store 'postgres://me@host/db?schema=mainstay' doctor"
         );
     }
@@ -209,6 +209,6 @@ mod tests {
     #[test]
     fn an_empty_home_is_refused() {
         let globals = Globals { home: Some("".into()), ..Globals::default() };
-        assert!(Settings::resolve(&globals).is_err());
+        assert!(Paths::resolve(&globals).is_err());
     }
 }
