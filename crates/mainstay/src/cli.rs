@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::sync::LazyLock;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
@@ -133,6 +134,14 @@ fn help() -> Exit {
 /// The whole command line, for completions and manual pages.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
+}
+
+/// Whether a word is the name of a command.
+pub(crate) fn is_subcommand(word: &str) -> bool {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+    });
+    NAMES.iter().any(|name| name == word)
 }
 
 /// Prints help and versions, which clap hands over as errors too, and refusals in clap's words.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use mainstay_store::Location;
 
+use crate::cli;
 use crate::env;
 use crate::error::Error;
 use crate::wording;
@@ -86,35 +87,24 @@ impl Paths {
         format!("mainstay{} {rest}", self.typed)
     }
 
-    /// A hint whose commands are made to name the same home and store: pasted as it is, it must not
-    /// act on another one.
-    pub(crate) fn completed(&self, hint: &str) -> String {
-        let bare = [
-            "mainstay chat",
-            "mainstay run",
-            "mainstay resume",
-            "mainstay sessions",
-            "mainstay approvals",
-            "mainstay approve",
-            "mainstay deny",
-            "mainstay answer",
-            "mainstay skills",
-            "mainstay undo",
-            "mainstay context",
-            "mainstay cost",
-            "mainstay config",
-            "mainstay models",
-            "mainstay profiles",
-            "mainstay doctor",
-            "mainstay backup",
-            "mainstay restore",
-            "mainstay store check",
-            "mainstay store info",
-        ];
-        bare.iter().fold(hint.to_owned(), |hint, command| {
-            let whole = self.command(command.trim_start_matches("mainstay "));
-            hint.replace(&format!("`{command}"), &format!("`{whole}"))
-        })
+    /// A text whose commands name the same home, store and profile: pasted as it is, a command must
+    /// not act on another one. A command is whatever clap knows, after `` `mainstay ``.
+    pub(crate) fn completed(&self, text: &str) -> String {
+        const PROGRAM: &str = "`mainstay ";
+        let mut completed = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(PROGRAM) {
+            let (before, after) = rest.split_at(at + PROGRAM.len());
+            completed.push_str(before);
+            let is_end = |letter: char| !(letter.is_ascii_lowercase() || letter == '-');
+            let word = &after[..after.find(is_end).unwrap_or(after.len())];
+            if !self.typed.is_empty() && cli::is_subcommand(word) {
+                completed.push_str(self.typed.trim_start());
+                completed.push(' ');
+            }
+            rest = after;
+        }
+        completed + rest
     }
 
     /// The store's file, where it is one.
@@ -204,6 +194,44 @@ mod tests {
             paths.command("doctor"),
             "mainstay --home '/my home' --store 'postgres://me@host/db?schema=mainstay' doctor"
         );
+    }
+
+    #[test]
+    fn a_hint_that_names_any_command_gets_the_options_that_were_typed() {
+        fn below(command: &clap::Command, name: &str, hints: &mut Vec<String>) {
+            for command in command.get_subcommands() {
+                let name = format!("{name} {}", command.get_name());
+                below(command, &name, hints);
+                hints.push(name);
+            }
+        }
+        let mut names = Vec::new();
+        below(&cli::command(), "", &mut names);
+        assert!(names.contains(&" memory edit".to_owned()), "{names:?}");
+        let paths = resolved("/h", None);
+        for name in names {
+            let hint = format!("Try `mainstay{name} X`, or `mainstay{name}`.");
+            let whole = format!("Try `mainstay --home /h{name} X`, or `mainstay --home /h{name}`.");
+            assert_eq!(paths.completed(&hint), whole);
+            assert_eq!(paths.completed(&whole), whole, "nothing is added twice");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_stays_as_it_is() {
+        let paths = resolved("/h", None);
+        for hint in [
+            "Type `mainstay`.",
+            "See `mainstay --help`.",
+            "mainstay run",
+            "`mainstay doctors`",
+            "`mainstay ",
+            "",
+        ] {
+            assert_eq!(paths.completed(hint), hint);
+        }
+        let plain = Paths { typed: String::new(), ..resolved("/h", None) };
+        assert_eq!(plain.completed("See `mainstay doctor`."), "See `mainstay doctor`.");
     }
 
     #[test]
