@@ -9,6 +9,7 @@ pub(crate) mod edit;
 mod hooks;
 pub(crate) mod kept;
 mod keys;
+mod known_keys;
 pub(crate) mod layers;
 mod memory;
 pub(crate) mod memory_providers;

@@ -39,28 +39,6 @@ pub(super) struct MemoryProvider {
     arguments: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What may be said of one.
-pub(super) const KEYS: &[&str] = &[
-    "name",
-    "command",
-    "args",
-    "url",
-    "mcp",
-    "env",
-    "pass_environment",
-    "headers",
-    "api_key_env",
-    "timeout",
-    "write",
-    "trusted",
-    "recall_tool",
-    "recall_argument",
-    "remember_tool",
-    "remember_argument",
-    "forget_tool",
-    "arguments",
-];
-
 /// Names that memories of the store are known by.
 const TAKEN: [&str; 3] = ["notes", "facts", "memory"];
 
