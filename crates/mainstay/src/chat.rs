@@ -46,9 +46,9 @@ pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let terminal = Terminal::take()
-        .map_err(|error| Error::failed(format!("the terminal cannot be used: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not use the terminal: {error}")))?;
     let ended = runtime.block_on(Conversation::hold(place, screen, painter));
     drop(terminal);
     // What blocks a thread elsewhere does not hold the end up.

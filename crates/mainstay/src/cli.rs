@@ -21,7 +21,7 @@ use crate::output::Output;
 use crate::paths::Globals;
 use crate::turn_output::TurnOutput;
 
-/// An AI agent that survives: every step of its work is on disk before the next one begins.
+/// An AI agent that survives crashes: every step is saved before the next one begins
 #[derive(Debug, Parser)]
 #[command(name = "mainstay", version, propagate_version = false)]
 #[command(styles = STYLES, max_term_width = 100, after_long_help = closing())]
@@ -163,7 +163,7 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let sentence = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
         let whole = sentence.collect::<Vec<_>>().join(" ");
         let message = whole.strip_prefix("error: ").unwrap_or(&whole).to_owned();
-        let hints = vec!["Look at `mainstay --help`.".to_owned()];
+        let hints = vec!["See `mainstay --help`.".to_owned()];
         let error = Error { kind: Kind::Usage, message, hints };
         if typed.iter().any(|word| word == "run" || word == "resume") {
             // Whoever reads events waits for the last one.
@@ -180,7 +180,8 @@ fn closing() -> String {
     let mut text = String::new();
     let all = || env::ALL.iter().chain(&env::GIVEN);
     let width = all().map(|variable| variable.name.len()).max().unwrap_or(0);
-    let parts = [("Environment", &env::ALL[..]), ("\nSet for commands", &env::GIVEN[..])];
+    let parts =
+        [("Environment", &env::ALL[..]), ("\nSet for the commands of an agent", &env::GIVEN[..])];
     for (title, variables) in parts {
         text.push_str(&format!("{title}:\n"));
         for variable in variables {

@@ -211,14 +211,14 @@ impl Config {
     fn profile_layer(&self, profiles: &Table, name: &str, by: &str) -> Result<Layer, Error> {
         let Some(Value::Table(table)) = profiles.get(name) else {
             let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
-            let said = format!("there is no profile {name:?}, which {by} asks for");
+            let said = format!("unknown profile {name:?}, chosen by {by}");
             let error = Error::configuration(said);
             return Err(match shape::nearest(name, &known) {
                 Some(nearest) => error.hint(format!("Did you mean {nearest:?}?")),
                 None if known.is_empty() => error.hint(format!(
-                    "Make one: `mainstay config set profiles.{name}.model PROVIDER/MODEL`"
+                    "Create it: `mainstay config set profiles.{name}.model PROVIDER/MODEL`"
                 )),
-                None => error.hint("See which there are: `mainstay profiles`"),
+                None => error.hint("List the profiles: `mainstay profiles`"),
             });
         };
         let mut table = table.clone();
@@ -235,7 +235,7 @@ impl Config {
             let text = text.to_string_lossy().into_owned();
             return duration(&text).ok_or_else(|| {
                 Error::configuration(format!(
-                    "{} is {text:?}, which is no time",
+                    "{} is {text:?}, which is not a valid time",
                     env::MAINSTAY_KEEPER_GRACE.name
                 ))
                 .hint("Write seconds, such as 30, or a time with its unit, such as 500ms or 2m.")
@@ -244,7 +244,7 @@ impl Config {
         match &self.file.keeper.grace {
             None => Ok(Duration::from_secs(30)),
             Some(grace) => grace.duration().ok_or_else(|| {
-                self.wrong("keeper.grace is no time")
+                self.wrong("keeper.grace is not a valid time")
                     .hint("Write seconds, such as 30, or a time with its unit, such as \"500ms\".")
             }),
         }
@@ -315,7 +315,7 @@ fn read<T: serde::de::DeserializeOwned + shape::Known>(
     Ok(Some(table))
 }
 
-/// The text of a file of ours; nothing where there is none.
+/// The text of a file of ours. Returns `None` if there is none.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>, Error> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -330,8 +330,8 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>, Error> {
 }
 
 fn unusable(path: &Path, detail: &str) -> Error {
-    Error::configuration(format!("{} cannot be used: {detail}", path.display()))
-        .hint(format!("Mend it, or move it away: {}", crate::wording::path(path)))
+    Error::configuration(format!("could not use {}: {detail}", path.display()))
+        .hint(format!("Fix or rename it: {}", crate::wording::path(path)))
 }
 
 /// A table as what it means; the error is what the parser says, on one line.

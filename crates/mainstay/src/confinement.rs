@@ -35,8 +35,8 @@ pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<Strin
     match support.network {
         NetworkWay::Namespace => divided(settings, workspace),
         NetworkWay::Tcp => Some(
-            "this kernel gives no network namespaces, so commands are kept from TCP and from \
-             nothing else of the network."
+            "this kernel has no network namespaces, so commands are kept from TCP but not from \
+             the rest of the network."
                 .to_owned(),
         ),
         NetworkWay::Open if required => Some(
@@ -45,8 +45,8 @@ pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<Strin
                 .to_owned(),
         ),
         NetworkWay::Open => Some(
-            "this kernel cannot keep commands from the network, though the configuration asks for \
-             it."
+            "this kernel cannot keep commands from the network, although the configuration asks \
+             for it."
             .to_owned(),
         ),
     }
@@ -59,8 +59,8 @@ fn divided(settings: &Settings, workspace: &Path) -> Option<String> {
     let sandbox = sandbox.sandbox(&workspace, environment, forbidden)?;
     sandbox.is_divided(&workspace).then(|| {
         format!(
-            "{} holds secrets that the sandbox hides, so commands make nothing new beside them, only \
-             in the directories that are there; work in a directory of its own.",
+            "{} holds secrets that the sandbox hides, so commands can create files only in its \
+             existing subdirectories; use a directory of its own for the work.",
             workspace.display()
         )
     })

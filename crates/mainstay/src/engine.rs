@@ -44,8 +44,8 @@ pub(crate) fn open_store(paths: &Paths) -> Result<(Store, OwnerId), Error> {
 /// Makes the home, if need be.
 pub(crate) fn make_home(paths: &Paths) -> Result<(), Error> {
     fsatomic::private_directory(&paths.home).map_err(|error| {
-        Error::configuration(format!("{} cannot be made: {error}", paths.home.display()))
-            .hint("Name another directory with --home DIR.")
+        Error::configuration(format!("could not create {}: {error}", paths.home.display()))
+            .hint("Pass another directory with --home DIR.")
     })
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn said(
     let told = match agent.invoked(workspace, &text) {
         None => None,
         Some(Err(what)) => {
-            return Err(Error::failed(what).hint("See all: `mainstay skills list`"));
+            return Err(Error::failed(what).hint("List the skills: `mainstay skills list`"));
         }
         Some(Ok(invoked)) => {
             let skill = &invoked.skill;
@@ -70,7 +70,7 @@ pub(crate) fn said(
     Ok([Some(text), told].into_iter().flatten().map(Content::Text).collect())
 }
 
-/// The owner of the sessions in a store that exists; nothing where nobody has any yet.
+/// The owner of the sessions in a store that exists. Returns `None` if it has no sessions yet.
 pub(crate) fn find_owner(store: &Store) -> Result<Option<OwnerId>, Error> {
     Ok(store.read(|tx| tx.find_owner(OWNER))?)
 }
@@ -181,8 +181,10 @@ pub(crate) fn open(
 pub(crate) fn held(id: SessionId, holder: &Holder) -> Error {
     Error {
         kind: Kind::InUse,
-        message: format!("session {id} is being worked on by {}", holder.process),
-        hints: vec![format!("Wait for it and take over if it dies: `mainstay resume {id} --wait`")],
+        message: format!("session {id} is in use by {}", holder.process),
+        hints: vec![format!(
+            "Wait for it, and take over if it dies: `mainstay resume {id} --wait`"
+        )],
     }
 }
 
@@ -195,11 +197,10 @@ pub(crate) fn claim_key(store: &Store, key: &str) -> Result<mainstay_store::Leas
         Acquired::Got(lease) => Ok(lease),
         Acquired::Held(holder) => Err(Error {
             kind: Kind::InUse,
-            message: format!(
-                "the input with the key {key} is being worked on by {}",
-                holder.process
-            ),
-            hints: vec!["Wait for it; the same command then prints its answer.".to_owned()],
+            message: format!("the input with the key {key} is in use by {}", holder.process),
+            hints: vec![
+                "Wait until it is done; the same command then prints its answer.".to_owned(),
+            ],
         }),
     }
 }
@@ -210,7 +211,7 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let cancel = CancellationToken::new();
     let done = runtime.block_on(async {
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
@@ -218,7 +219,7 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Res
                 continue;
             }
             let mut signals = signal(kind)
-                .map_err(|error| Error::failed(format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Error::failed(format!("could not listen for signals: {error}")))?;
             let cancel = cancel.clone();
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {

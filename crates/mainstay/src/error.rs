@@ -88,23 +88,18 @@ impl From<mainstay_store::Error> for Error {
             && FileSystem::of(path).is_ok_and(|system| system.read_only)
         {
             // The engine says only that it cannot open the file.
-            let message =
-                format!("{} is on a file system that is mounted read-only", path.display());
-            let hint = format!("See how it is mounted: findmnt --target {}", wording::path(path));
+            let message = format!("{} is on a read-only file system", path.display());
+            let hint = format!("Check how it is mounted: findmnt --target {}", wording::path(path));
             return Self { kind, message, hints: vec![hint] };
         }
         let mut hints: Vec<String> = error.hint().into_iter().collect();
-        if let StoreError::UnknownId { what, .. } = &error
-            && what == "session"
-        {
-            hints.push("See which there are: `mainstay sessions list`".to_owned());
-        }
         if let StoreError::UnknownId { what, .. } = &error {
             match what.as_str() {
+                "session" => hints.push("List the sessions: `mainstay sessions list`".to_owned()),
                 "request" | "question" => {
-                    hints.push("See what waits for you: `mainstay approvals`".to_owned());
+                    hints.push("List what is waiting for you: `mainstay approvals`".to_owned());
                 }
-                "rule" => hints.push("See the rules: `mainstay approvals rules`".to_owned()),
+                "rule" => hints.push("List the rules: `mainstay approvals rules`".to_owned()),
                 _ => {}
             }
         }
@@ -118,9 +113,8 @@ impl From<mainstay_journal::Error> for Error {
     fn from(error: mainstay_journal::Error) -> Self {
         match error {
             mainstay_journal::Error::Store(error) => error.into(),
-            damaged @ mainstay_journal::Error::Damaged { .. } => {
-                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
-            }
+            damaged @ mainstay_journal::Error::Damaged { .. } => Self::failed(damaged.to_string())
+                .hint("Check the whole store: `mainstay store check`"),
         }
     }
 }
@@ -130,10 +124,9 @@ impl From<mainstay_memory::Error> for Error {
         match error {
             mainstay_memory::Error::Store(error) => error.into(),
             refused @ mainstay_memory::Error::Refused(_) => Self::usage(refused.to_string())
-                .hint("See what is remembered: `mainstay memory list`"),
-            damaged @ mainstay_memory::Error::Damaged { .. } => {
-                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
-            }
+                .hint("List what is remembered: `mainstay memory list`"),
+            damaged @ mainstay_memory::Error::Damaged { .. } => Self::failed(damaged.to_string())
+                .hint("Check the whole store: `mainstay store check`"),
         }
     }
 }
@@ -157,11 +150,11 @@ impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
             mainstay_agent::Error::Journal(error) => error.into(),
-            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
-                "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
+            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string())
+                .hint("Rephrase it, or check the hooks in config.toml and hooks.json in the home."),
+            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string()).hint(
+                "Nothing was started and nothing is lost. Check the store: `mainstay doctor`",
             ),
-            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string())
-                .hint("Nothing was begun and nothing lost. Look at the store: `mainstay doctor`"),
             mainstay_agent::Error::Skills(trouble) => trouble.into(),
             other => Self::configuration(other.to_string()),
         }

@@ -40,10 +40,10 @@ impl Exit {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed => "failed, or something is not well",
-            Self::Usage => "wrong usage or configuration",
-            Self::Parked => "parked: waits for a person, a quota or a budget",
-            Self::InUse => "in use elsewhere",
+            Self::Failed => "failed, or a check found a problem",
+            Self::Usage => "invalid usage or configuration",
+            Self::Parked => "parked: waiting for a human, a quota or a budget",
+            Self::InUse => "in use by another process",
             Self::Interrupted => "interrupted",
         }
     }

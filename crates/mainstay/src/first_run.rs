@@ -48,17 +48,17 @@ pub(crate) fn ensure_model(
     }
     let run = FirstRun { paths, store, owner, config, client: Client::new() };
     let asks = can_ask(context);
-    engine::block_on(async |cancel: CancellationToken| {
+    let chosen = engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
             done = run.begin(asks) => done,
             () = cancel.cancelled() => Err(stopped()),
         }
     })??;
-    Ok(true)
+    chosen.map(|_| true).ok_or_else(|| nothing_found(&[]))
 }
 
-/// Lets a person choose a model for a new file; nothing where there is nobody to ask, or nothing to
-/// choose from.
+/// Lets a person choose a model for a new file. Returns `None` if nobody can be asked, or if there is
+/// nothing to choose from.
 pub(crate) fn choose_for_init(context: &Context, paths: &Paths) -> Result<Option<String>, Error> {
     if !can_ask(context) {
         return Ok(None);
@@ -68,11 +68,7 @@ pub(crate) fn choose_for_init(context: &Context, paths: &Paths) -> Result<Option
     let run = FirstRun { paths, store: &store, owner, config: &config, client: Client::new() };
     engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
-            done = run.begin(true) => match done {
-                Ok(model) => Ok(Some(model)),
-                Err(error) if error.message == NOTHING => Ok(None),
-                Err(error) => Err(error),
-            },
+            done = run.begin(true) => done,
             () = cancel.cancelled() => Err(stopped()),
         }
     })?
@@ -83,23 +79,22 @@ fn can_ask(context: &Context) -> bool {
 }
 
 fn stopped() -> Error {
-    let message = "stopped; nothing was chosen".to_owned();
+    let message = "stopped; no model was chosen".to_owned();
     Error { kind: Kind::Interrupted, message, hints: Vec::new() }
 }
-
-const NOTHING: &str = "no model is configured, and no model server of this machine answers";
 
 /// The three ways to go on.
 fn nothing_found(offers: &[found::Offer]) -> Error {
     let key = match offers {
-        [] => "give a key (`mainstay config key set anthropic`)".to_owned(),
+        [] => "set a key (`mainstay config key set anthropic`)".to_owned(),
         [first, ..] => format!(
-            "choose a model for the key that you have (`mainstay config set model {}/MODEL`)",
+            "choose a model for your key (`mainstay config set model {}/MODEL`)",
             first.provider
         ),
     };
-    Error::configuration(NOTHING).hint(format!(
-        "Start a local server (Ollama, LM Studio or llama.cpp), {key}, or look around first \
+    let message = "no model is configured, and no model server on this machine answers";
+    Error::configuration(message).hint(format!(
+        "Start a local server (Ollama, LM Studio or llama.cpp), {key}, or watch the demo first \
          (`mainstay demo`)."
     ))
 }
@@ -113,14 +108,19 @@ struct FirstRun<'a> {
 }
 
 impl FirstRun<'_> {
-    /// Finds a model, tries it, writes it down, and answers its name.
-    async fn begin(&self, asks: bool) -> Result<String, Error> {
+    /// Finds a model, tries it, writes it down, and answers its name. Returns `None` if there is
+    /// nothing to choose from.
+    async fn begin(&self, asks: bool) -> Result<Option<String>, Error> {
         if asks {
             say("No model is configured yet. Looking for model servers on this machine …");
         }
         let found = found::local(&self.client, self.config).await?;
         let offers = found::offers(self.config)?;
-        if asks { self.asking(found, offers).await } else { self.alone(found, &offers).await }
+        match (asks, found.is_empty() && offers.is_empty()) {
+            (true, true) => Ok(None),
+            (true, false) => self.asking(found, offers).await.map(Some),
+            (false, _) => self.alone(found, &offers).await.map(Some),
+        }
     }
 
     /// Nobody can be asked: the best model of this machine that calls tools.
@@ -136,7 +136,7 @@ impl FirstRun<'_> {
             if began.elapsed() >= TRIAL {
                 break;
             }
-            say(&format!("No model is configured; trying {}, found on this machine …", one.name()));
+            say(&format!("No model is configured. Trying {}, found on this machine …", one.name()));
             match self.tried(&one).await? {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,
                 Trial::OnlySpeaks(said) => {
@@ -152,7 +152,7 @@ impl FirstRun<'_> {
         Err(match failed.first() {
             None => error,
             Some(why) => {
-                let said = "no model is configured, and none of this machine answers";
+                let said = "no model is configured, and none on this machine answers";
                 Error { message: format!("{said}: {}", crate::wording::line(why)), ..error }
             }
         })
@@ -163,9 +163,6 @@ impl FirstRun<'_> {
         found: Vec<FoundModel>,
         offers: Vec<found::Offer>,
     ) -> Result<String, Error> {
-        if found.is_empty() && offers.is_empty() {
-            return Err(nothing_found(&offers));
-        }
         let question = Question { found, offers };
         loop {
             let one = match question.put().await? {
@@ -181,8 +178,8 @@ impl FirstRun<'_> {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,
                 Trial::OnlySpeaks(said) => {
                     say(&capital(&only_speaks(&said)));
-                    if question::yes("Use it all the same, to talk? [y/N] ").await? {
-                        return self.settle(&one, "it only speaks").await;
+                    if question::yes("Use it anyway, just to talk? [y/N] ").await? {
+                        return self.settle(&one, "it only talks").await;
                     }
                 }
                 Trial::Failed(why) => {
@@ -206,11 +203,11 @@ impl FirstRun<'_> {
                 }
             }
             Ok(_) => {
-                say(&format!("{} offers no models.", offer.provider));
+                say(&format!("{} has no models.", offer.provider));
                 Ok(None)
             }
             Err(why) => {
-                say(&format!("{} gives no list of models: {why}", offer.provider));
+                say(&format!("Could not list the models of {}: {why}", offer.provider));
                 Ok(None)
             }
         }
@@ -259,10 +256,10 @@ impl FirstRun<'_> {
         drop(turn);
         let window = match window {
             Some(window) => format!("a window of {window} tokens"),
-            None => "a window of unknown size".to_owned(),
+            None => "unknown window".to_owned(),
         };
         let path = self.config.path().display();
-        say(&format!("{name} is used from now on ({how}; {window}). It is written to {path}."));
+        say(&format!("Now using {name} ({how}; {window}), saved in {path}."));
         say(&format!(
             "List other models: `{}`. Change the model: `{}`.",
             self.paths.command("models"),

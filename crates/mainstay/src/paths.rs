@@ -15,11 +15,11 @@ use crate::wording;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
-    /// Keep everything in this directory [env: MAINSTAY_HOME] [default: ~/.mainstay]
+    /// Directory for settings and data [env: MAINSTAY_HOME] [default: ~/.mainstay]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
 
-    /// Use this store: a path, or postgres://USER:PASSWORD@HOST/DATABASE [env: MAINSTAY_STORE]
+    /// Store to use: a path, or postgres://USER:PASSWORD@HOST/DATABASE [env: MAINSTAY_STORE]
     /// [default: store.db in the home]
     #[arg(long, global = true, value_name = "PATH|URL", value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<OsString>,
@@ -28,10 +28,10 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Answer in JSON
+    /// Print JSON
     ///
     /// The answer goes to standard output. So does an error, as {"error": {"kind", "message",
-    /// "hints"}}; its sentence is still on standard error.
+    /// "hints"}}; its text is still written to standard error.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -57,18 +57,18 @@ impl Paths {
         let home = match (&globals.home, env::MAINSTAY_HOME.get(), env::HOME.get()) {
             (Some(home), _, _) if home.as_os_str().is_empty() => {
                 return Err(Error::configuration("--home is empty")
-                    .hint("Name a directory, or leave --home out."));
+                    .hint("Pass a directory, or leave --home out."));
             }
             (Some(home), _, _) => home.clone(),
             (None, Some(home), _) => home.into(),
             (None, None, Some(user)) => PathBuf::from(user).join(".mainstay"),
             (None, None, None) => {
                 return Err(Error::configuration(format!(
-                    "there is no home: neither {} nor {} is set",
+                    "no home directory: neither {} nor {} is set",
                     env::MAINSTAY_HOME.name,
                     env::HOME.name
                 ))
-                .hint("Name a directory with --home DIR."));
+                .hint("Pass a directory with --home DIR."));
             }
         };
         let named = globals.store.clone().or_else(|| env::MAINSTAY_STORE.get());

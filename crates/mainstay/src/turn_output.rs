@@ -90,7 +90,7 @@ impl TurnOutput {
         }
         if self.proposed {
             let look = paths.command("skills proposals");
-            say(&format!("note: a skill was proposed and waits for you: `{look}`"));
+            say(&format!("note: a skill was proposed; review it with `{look}`"));
         }
         let resume = paths.command(&format!("resume {}", self.session));
         match &ended.ending {
@@ -98,17 +98,17 @@ impl TurnOutput {
                 crate::output::print(ended.answer.as_bytes())?;
                 if self.watched {
                     let next = paths.command(&format!("run --session {} …", self.session));
-                    say(&format!("({}; go on: {next})", spent(ended)));
+                    say(&format!("({}; continue with: {next})", spent(ended)));
                 }
             }
-            TurnEnding::Over(Outcome::Cancelled, None) => say("stopped; what was done is recorded"),
+            TurnEnding::Over(Outcome::Cancelled, None) => say("stopped; what was done is saved"),
             TurnEnding::Over(Outcome::Cancelled, Some(reason)) => {
-                say(&format!("stopped; what was done is recorded: {}", reason.trim()));
+                say(&format!("stopped; what was done is saved: {}", reason.trim()));
             }
             TurnEnding::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
                 say(&format!("error: {}", reason.trim()));
-                say(&format!("hint: Everything so far is kept. Go on with `{resume}`."));
+                say(&format!("hint: Everything so far is saved. Continue with `{resume}`."));
             }
             TurnEnding::Parked { reason, resume_at } => {
                 let when =
@@ -126,9 +126,12 @@ impl TurnOutput {
     fn ways_on(&self, reason: &str, paths: &Paths, resume: &str) -> Vec<String> {
         let mut ways = Vec::new();
         for request in &self.requests {
+            let which = match self.requests.len() {
+                1 => String::new(),
+                _ => format!("{}. ", wording::line(&wording::wants(request))),
+            };
             ways.push(format!(
-                "{}. Allow it: `{}`; refuse it: `{}`.",
-                wording::line(&wording::wants(request)),
+                "{which}Allow it: `{}`; refuse it: `{}`.",
                 paths.command(&format!("approve {}", request.id)),
                 paths.command(&format!("deny {}", request.id))
             ));
@@ -143,11 +146,11 @@ impl TurnOutput {
         }
         ways.push(match ways.len() {
             0 if reason.contains("budget") => {
-                format!("Give the turn more with `{resume} --budget USD`.")
+                format!("Raise the budget: `{resume} --budget USD`.")
             }
-            0 => format!("Go on with `{resume}`."),
-            _ if self.requests.is_empty() => format!("Then go on with `{resume}`."),
-            _ => format!("Then go on with `{resume}`; with --yes everything else is allowed too."),
+            0 => format!("Continue with `{resume}`."),
+            _ if self.requests.is_empty() => format!("Then continue with `{resume}`."),
+            _ => format!("Then continue with `{resume}`; add --yes to allow everything else too."),
         });
         ways
     }

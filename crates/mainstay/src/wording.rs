@@ -55,26 +55,25 @@ pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
 
 /// That a conversation is being compacted.
 pub(crate) fn compacting(tokens: u64) -> String {
-    format!("making room: a summary of a part of {} is being written", count(tokens, "token"))
+    format!("compacting: summarising a part of {}", count(tokens, "token"))
 }
 
 /// What a compaction did.
 pub(crate) fn compacted(before: u64, after: u64, summarised: bool) -> String {
-    let how =
-        if summarised { "a summary stands for what is old" } else { "old results are shortened" };
-    format!("compacted: about {before} tokens became {after}; {how}, nothing is deleted")
+    let how = if summarised { "old parts are summarised" } else { "old results are shortened" };
+    format!("compacted from about {before} to {after} tokens; {how}, nothing is deleted")
 }
 
 /// What taking a compaction back did.
 pub(crate) fn restored(restored: &mainstay_agent::Restored) -> String {
     let excess = match restored.window {
         Some(window) if restored.tokens > window => {
-            format!(", more than the {window} that the model takes")
+            format!(", more than the model's window of {window}")
         }
         _ => String::new(),
     };
     format!(
-        "compaction {} is taken back: the model is shown about {} tokens again{excess}",
+        "reverted compaction {}: the model sees about {} tokens again{excess}",
         restored.number, restored.tokens
     )
 }
@@ -143,7 +142,7 @@ pub(crate) fn compaction(made: &Compaction) -> String {
         (true, true) => format!("entries 1 to {through} replaced, up to {trimmed} shortened"),
         (true, false) => format!("entries 1 to {through} replaced"),
         (false, true) => format!("entries up to {trimmed} shortened"),
-        (false, false) => "nothing is hidden".to_owned(),
+        (false, false) => "nothing hidden".to_owned(),
     };
     let focus = made.focus.as_deref().map(|focus| format!("; focus: {}", line(focus)));
     let focus = focus.unwrap_or_default();
@@ -152,7 +151,7 @@ pub(crate) fn compaction(made: &Compaction) -> String {
 
 /// A compaction that was taken back, in a line.
 pub(crate) fn taken_back(number: i64) -> String {
-    format!("compaction {number} was taken back: what it hid is shown again")
+    format!("compaction {number} was reverted: what it hid is shown again")
 }
 
 #[cfg(test)]

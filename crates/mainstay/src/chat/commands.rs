@@ -18,15 +18,15 @@ use crate::chat::render::text::{Line, Style};
 
 /// The keys, for whoever asks.
 const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while a turn runs, queue"),
-    ("Ctrl-S", "let the running turn hear it at its next step"),
-    ("Alt-Enter, Ctrl-J", "a new line (or a backslash before Enter)"),
-    ("Up, Down", "what was sent before"),
+    ("Enter", "send; queue while a turn is running"),
+    ("Ctrl-S", "send to the running turn at its next step"),
+    ("Alt-Enter, Ctrl-J", "new line (or a backslash before Enter)"),
+    ("Up, Down", "earlier messages"),
     ("Tab", "complete commands, models and @files"),
-    ("/NAME words", "use the skill of this name; /skills shows them"),
-    ("@picture.png", "send a picture along"),
-    ("Ctrl-O", "show all of the last folded output"),
-    ("Ctrl-C", "stop the turn; a second one leaves"),
+    ("/NAME words", "use a skill; /skills lists them"),
+    ("@picture.png", "attach a picture"),
+    ("Ctrl-O", "show the last folded output in full"),
+    ("Ctrl-C", "stop the turn; again to leave"),
     ("Ctrl-D", "leave"),
 ];
 

@@ -160,7 +160,7 @@ impl<'a> Conversation<'a> {
                 Happened::Time => self.look_around(),
             }
             for panic in terminal::panics() {
-                self.screen.error(&format!("a part of the program failed: {panic}"), &[]);
+                self.screen.error(&format!("internal error: {panic}"), &[]);
             }
             self.dirty = true;
         }
@@ -252,7 +252,8 @@ impl<'a> Conversation<'a> {
         let _ = terminal::write(&self.painter.clear());
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
-            let _ = writeln!(io::stderr(), "left in the middle of a turn; go on: {way_back}");
+            let _ =
+                writeln!(io::stderr(), "left in the middle of a turn; continue with: {way_back}");
         }
         std::process::exit(Exit::Interrupted.code().into());
     }
@@ -267,7 +268,7 @@ impl<'a> Conversation<'a> {
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
             // The terminal may be gone.
-            let _ = writeln!(io::stderr(), "go on: {way_back}");
+            let _ = writeln!(io::stderr(), "continue with: {way_back}");
         }
         if let Some(session) = self.session.take() {
             session.leave().await?;
@@ -337,7 +338,7 @@ fn listen(kind: SignalKind) -> Result<Option<Signal>, Error> {
         return Ok(None);
     }
     let heard = signal(kind);
-    heard.map(Some).map_err(|error| Error::failed(format!("signals cannot be heard: {error}")))
+    heard.map(Some).map_err(|error| Error::failed(format!("could not listen for signals: {error}")))
 }
 
 async fn heard(signal: &mut Option<Signal>) {

@@ -18,7 +18,7 @@ impl Conversation<'_> {
         let head = Line::styled("Mainstay", Style::of(Colour::Cyan).strong())
             .and(&format!(" {}", env!("CARGO_PKG_VERSION")), Style::DIM)
             .and(&format!(" · {model} · {}", homely(&self.place.workspace)), Style::PLAIN);
-        let help = "Type what to do. /help shows commands and keys.";
+        let help = "Type a task. /help lists commands and keys.";
         self.screen.lines(vec![head, Line::dim(help)]);
         self.learn_words();
     }
@@ -46,7 +46,7 @@ impl Conversation<'_> {
     pub(crate) fn recall(&mut self, turn: &Turn, entries: &[Entry]) {
         if turn.number > 1 {
             let before = u64::try_from(turn.number - 1).unwrap_or(0);
-            self.screen.note(&format!("… {} before this", wording::count(before, "turn")));
+            self.screen.note(&format!("… {} before this one", wording::count(before, "turn")));
         }
         for entry in entries {
             match &entry.body {

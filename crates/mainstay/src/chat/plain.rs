@@ -92,8 +92,8 @@ fn lines() -> Receiver<Result<String, Error>> {
     let read = move || {
         for line in std::io::stdin().lock().lines() {
             let line = line.map_err(|error| {
-                Error::usage(format!("standard input cannot be read: {error}"))
-                    .hint("Look at where standard input comes from; it must be text.")
+                Error::usage(format!("could not read standard input: {error}"))
+                    .hint("Check where standard input comes from; it must be text.")
             });
             let over = line.is_err();
             if sender.blocking_send(line).is_err() || over {

@@ -60,10 +60,10 @@ impl Conversation<'_> {
         match &self.turn {
             Some(turn) => {
                 turn.steering.compact(focus);
-                self.screen.note("the conversation is compacted before the next step");
+                self.screen.note("The conversation will be compacted before the next step");
             }
             None if self.place.session.is_none() => {
-                self.screen.note("there is nothing to compact yet");
+                self.screen.note("Nothing to compact yet");
             }
             None => self.begin(Begin::Compact(focus)),
         }
@@ -134,7 +134,7 @@ impl Conversation<'_> {
             self.count_processes();
         }
         if matches!(event, Event::ToolResult { name, failed: false, .. } if name == PROPOSE) {
-            self.screen.note("a skill was proposed and waits for you: /skills");
+            self.screen.note("A skill was proposed; review it with /skills");
         }
     }
 
@@ -161,8 +161,8 @@ impl Conversation<'_> {
                 self.failed(&error.into());
             }
             Err(crash) => self.screen.error(
-                &format!("the turn was ended by an error of the program: {crash}"),
-                &["What it did is recorded; /retry goes on with it."],
+                &format!("the turn ended because of an internal error: {crash}"),
+                &["What it did is saved; /retry continues it."],
             ),
         }
         self.count_processes();
@@ -221,8 +221,8 @@ async fn run(
                 // What was made was told.
                 let message = match compacted {
                     Compacted::Made { .. } => return None,
-                    Compacted::Not(why) => format!("nothing was compacted: {why}"),
-                    Compacted::Stopped => "stopped; nothing was compacted".to_owned(),
+                    Compacted::Not(why) => format!("not compacted: {why}"),
+                    Compacted::Stopped => "stopped; not compacted".to_owned(),
                 };
                 observer(Event::Notice { about: "compaction", message, void: false });
                 None

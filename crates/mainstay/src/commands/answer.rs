@@ -15,17 +15,17 @@ use crate::exit::Exit;
 use crate::redaction;
 use crate::{engine, humans_only};
 
-/// Answer a question that the model asked
+/// Answer a question from the model
 #[derive(Args, Debug)]
 pub(crate) struct AnswerArgs {
-    /// The question (the start of its id is enough); see `mainstay approvals`
+    /// Question to answer (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// The answer, or the number of a choice
+    /// Answer, or the number of a choice
     #[arg(allow_hyphen_values = true)]
     text: String,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) struct AnswerArgs {
 pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     humans_only::require("mainstay answer")?;
     if args.text.trim().is_empty() {
-        return Err(Error::usage("the answer is empty").hint("Write what to answer."));
+        return Err(Error::usage("the answer is empty").hint("Pass the answer as TEXT."));
     }
     let paths = context.paths()?;
     let store = open_existing(&paths.store)?;
@@ -51,9 +51,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         Outcome::Done(asked) => asked,
         Outcome::TooLate(asked) => {
             let question = &asked.question;
-            let message = format!("question {} cannot be answered: {}", question.id, asked.told());
+            let message = format!("could not answer question {}: {}", question.id, asked.told());
             return Err(Error::failed(message)
-                .hint(format!("Go on with the turn: `mainstay resume {session}`")));
+                .hint(format!("Continue the turn: `mainstay resume {session}`")));
         }
     };
     let answer = match &asked.standing {
@@ -70,6 +70,6 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let next = paths.command(&format!("resume {session}"));
     let data =
         json!({ "id": asked.question.id, "session": asked.question.session, "answer": answer });
-    context.output.answer(&data, &format!("Answered: {answer}\nGo on with `{next}`.\n"))?;
+    context.output.answer(&data, &format!("Answered: {answer}\nContinue with `{next}`.\n"))?;
     Ok(Exit::Done)
 }

@@ -16,23 +16,23 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::{engine, humans_only, wording};
 
-/// Let a call run that waits for your decision
+/// Allow a call that is waiting for your decision
 ///
-/// The yes is for this one call as it was asked, and is used once.
+/// This allows that one call as it was asked, once.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// The request (the start of its id is enough); see `mainstay approvals`
+    /// Request to approve (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// Say yes also to the like from now on; `mainstay approvals` shows to what
+    /// Also allow similar calls from now on; `mainstay approvals` shows which
     #[arg(long)]
     always: bool,
 
-    /// Say that it is meant, where a plain yes is not enough
+    /// Confirm a call for which a plain yes is not enough
     #[arg(long)]
     sure: bool,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let (approval, session) = decision.made(context)?;
     let request = &approval.request;
     let how = match (&decision.verdict, &request.always) {
-        (Verdict::Always, Some(always)) => format!("now and always: {}", wording::line(always)),
+        (Verdict::Always, Some(always)) => format!("always: {}", wording::line(always)),
         _ => "once".to_owned(),
     };
     let words = format!("Approved, {how}: {}.", wording::line(&wording::wants(request)));
@@ -69,8 +69,8 @@ impl Decision<'_> {
         let owner = engine::existing_owner(&store, "request", self.typed)?;
         let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
         if self.verdict == Verdict::Always && found.request.always.is_none() {
-            return Err(Error::usage("there is no always for this: it is asked about each time")
-                .hint(format!("Say yes to this one: `mainstay approve {}`", found.request.id)));
+            return Err(Error::usage("this call cannot be allowed always")
+                .hint(format!("Allow it once: `mainstay approve {}`", found.request.id)));
         }
         let session = store.read(|tx| root(tx, found.request.session))?;
         let by = format!("`{}` ({})", self.command, ProcessIdentity::current());
@@ -106,7 +106,7 @@ pub(super) fn report_decision(
         return resume::run(&ResumeArgs::of(session), context);
     }
     let next = context.paths()?.command(&format!("resume {session}"));
-    let text = format!("{words}\nGo on with `{next}`.\n");
+    let text = format!("{words}\nContinue with `{next}`.\n");
     context.output.answer(&approvals::data(approval), &text)?;
     Ok(Exit::Done)
 }
@@ -125,8 +125,8 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
     drop(said);
     let mut line = String::new();
     asked.and_then(|()| io::stdin().lock().read_line(&mut line)).map_err(|error| {
-        Error::failed(format!("the terminal cannot be read: {error}"))
-            .hint(format!("Say it with an option: `mainstay approve {} --sure`", request.id))
+        Error::failed(format!("could not read the terminal: {error}"))
+            .hint(format!("Confirm with an option: `mainstay approve {} --sure`", request.id))
     })?;
     Ok(line.trim() == Friction::WORD)
 }
@@ -134,7 +134,7 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
 fn not_sure(approval: &Approval, because: &str) -> Error {
     let request = &approval.request;
     Error::failed(format!(
-        "not approved, because a plain yes is not enough: {because}; {}",
+        "not approved, a plain yes is not enough: {because}; {}",
         wording::wants(request)
     ))
     .hint(format!("If you mean it: `mainstay approve {} --sure`", request.id))
@@ -151,11 +151,11 @@ fn too_late(approval: &Approval, session: SessionId) -> Error {
     };
     let error = Error {
         kind: Kind::Failed,
-        message: format!("request {} cannot be decided: {}{when}", request.id, approval.told()),
+        message: format!("could not decide request {}: {}{when}", request.id, approval.told()),
         hints: Vec::new(),
     };
     match &approval.standing {
-        Standing::Lapsed => error.hint("See what waits for you: `mainstay approvals`"),
-        _ => error.hint(format!("Go on with the turn: `mainstay resume {session}`")),
+        Standing::Lapsed => error.hint("List what is waiting for you: `mainstay approvals`"),
+        _ => error.hint(format!("Continue the turn: `mainstay resume {session}`")),
     }
 }

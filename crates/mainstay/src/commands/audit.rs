@@ -15,13 +15,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Show what came into a session from where, and what was done after
+/// Show what came into a session, from where, and what was done after it
 ///
-/// Words from the network taint a session. What happened while it was tainted is marked with `!`: look
-/// there first when something was done that nobody asked for.
+/// Text from the network taints a session. What happened while it was tainted is marked with `!`:
+/// look there first when something was done that nobody asked for.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
-    /// The session (the start of its id is enough)
+    /// Session to show (a prefix of its ID is enough)
     id: String,
 }
 
@@ -52,14 +52,14 @@ fn text(session: &Session, audit: &Audit) -> String {
     );
     match (&audit.tainted_by, audit.tainted_since) {
         (Some(by), Some(since)) => text.push_str(&format!(
-            "tainted since {} by {}; what happened after is marked with !\n\n",
+            "tainted since {} by {}; what happened later is marked with !\n\n",
             wording::time(since),
             wording::line(by)
         )),
         _ => text.push_str("not tainted: nothing came from the network\n\n"),
     }
     if audit.items.is_empty() {
-        text.push_str("No tool was used.\n");
+        text.push_str("No tools were used.\n");
     }
     let width = audit.items.iter().map(|item| item.tool.chars().count()).max().unwrap_or(0);
     for item in &audit.items {

@@ -12,14 +12,14 @@ use crate::output::object;
 use crate::progress::Progress;
 use crate::wording;
 
-/// Write a backup of the store into a new file, while it is in use
+/// Back up the store to a new file, even while it is in use
 ///
-/// The backup is one plain file, whatever engine the store is on. It is verified by opening it,
-/// checking every page and counting every table before it gets its name: a FILE that is there is
-/// whole. An existing file is never overwritten.
+/// The backup is one plain file, whatever engine the store is on. It is opened, checked page by
+/// page and counted before it gets its name: a FILE that exists is complete. An existing file is
+/// never overwritten.
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
-    /// The file to write; it must not exist yet
+    /// File to write; it must not exist
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }

@@ -11,19 +11,19 @@ use crate::exit::Exit;
 use crate::redaction;
 use crate::wording;
 
-/// Refuse a call that waits for your decision
+/// Refuse a call that is waiting for your decision
 ///
-/// The model is told, with your reason, and the turn can go on.
+/// The model is told, with your reason, and the turn can continue.
 #[derive(Args, Debug)]
 pub(crate) struct DenyArgs {
-    /// The request (the start of its id is enough); see `mainstay approvals`
+    /// Request to deny (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// Why, for the model
+    /// Reason, shown to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }

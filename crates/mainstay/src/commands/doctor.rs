@@ -26,17 +26,17 @@ mod sandbox;
 
 use finding::{Finding, Status};
 
-/// Look whether all is well: home, disk, store, leases, clock, model
+/// Check the installation: home, disk, store, leases, clock, model
 ///
-/// Runs the checks that every start runs and some more, and creates nothing. It says too what the
-/// kernel can do for the sandbox of commands, and asks the memories that the configuration names
-/// besides the store whether they answer. Each thing that is not well comes with the one command to type next. The exit code is 0 only when all is well.
+/// Runs the checks of every start and some more, and creates nothing. It also reports what the
+/// kernel can do for the sandbox, and whether external memory providers answer. Every problem comes
+/// with the one command to run next. The exit code is 0 only if everything is fine.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
 
 pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let progress = Progress::begin("looking", None);
+    let progress = Progress::begin("checking", None);
 
     let findings = examine(&paths, context.output);
     drop(progress);
@@ -72,7 +72,7 @@ fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
         Err(StoreError::Absent { place }) => {
             findings.push(Finding::ok(
                 "store",
-                format!("there is none at {place} yet; the first command that writes creates it"),
+                format!("no store at {place} yet; the first command that writes creates it"),
             ));
             findings.push(clock::sanity(now, None));
         }
@@ -96,8 +96,8 @@ fn platform() -> Finding {
     Finding::warning(
         "platform",
         format!(
-            "on {} a lease of a dead process is taken over only after it expires, network file \
-             systems are not recognised, and other users of the store are not named",
+            "on {}, a dead process keeps its lease until it expires, network file systems are not \
+             detected, and other users of the store are not named",
             std::env::consts::OS
         ),
         "uname -a",
@@ -133,5 +133,9 @@ fn summary(findings: &[Finding]) -> String {
         .into_iter()
         .flatten()
         .collect();
-    if found.is_empty() { "All is well.\n".to_owned() } else { format!("{}.\n", found.join(", ")) }
+    if found.is_empty() {
+        "Everything is fine.\n".to_owned()
+    } else {
+        format!("{}.\n", found.join(", "))
+    }
 }

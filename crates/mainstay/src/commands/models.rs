@@ -20,11 +20,12 @@ use crate::exit::Exit;
 
 /// List the models of your providers
 ///
-/// Asked are the providers of your models, those with a table in config.toml, and those whose key
-/// you gave with `config key set`; nobody else is contacted. What far ones said is kept for a day.
+/// Asks the providers of your models, those with a table in config.toml, and those whose key you
+/// stored with `config key set`; nobody else is contacted. Answers of remote providers are kept for
+/// a day.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsArgs {
-    /// Ask again, also those who answered today
+    /// Ask again instead of using kept answers
     #[arg(long)]
     refresh: bool,
 }
@@ -44,8 +45,8 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<Exit, Error> {
     let config = Config::load(&paths, here.as_deref(), context.output)?;
     let names = config.chosen_providers()?;
     if names.is_empty() {
-        return Err(Error::configuration("no provider is chosen yet, so nobody is asked")
-            .hint("Choose a model: `mainstay config init` finds those of this machine."));
+        return Err(Error::configuration("no model is configured")
+            .hint("Choose one: `mainstay config init` finds the models on this machine."));
     }
     let told = engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<Exit, Error> {
     let lines = lines(&told, &config);
     for one in &told {
         if let Err(why) = &one.models {
-            context.output.warning(format!("{} gives no list of models: {why}", one.provider));
+            context.output.warning(format!("could not list the models of {}: {why}", one.provider));
         }
     }
     let problems: Vec<Value> = told

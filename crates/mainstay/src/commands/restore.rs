@@ -14,13 +14,13 @@ use crate::paths::{Paths, server_address};
 use crate::progress::Progress;
 use crate::wording;
 
-/// Bring a backup back; what is there is moved aside, never overwritten
+/// Restore a backup; the current store is moved aside, never overwritten
 ///
-/// The backup is checked before anything is touched, and FILE itself stays as it is. Nobody else
-/// may have the store open. If the restore is interrupted, run it again.
+/// The backup is checked before anything is touched, and FILE itself stays as it is. No other
+/// process may have the store open. If the restore is interrupted, run it again.
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
-    /// The backup to bring back, as `mainstay backup` wrote it
+    /// Backup to restore, as `mainstay backup` wrote it
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> 
         format!("Restored {} to {}.\n", wording::holdings(&restored.copied), paths.store);
     if let (Some(aside), Some(way_back)) = (&restored.aside, &way_back) {
         text.push_str(&format!(
-            "The data from before is kept in {aside}.\nTo go back to it: {way_back}\n"
+            "The previous data is kept in {aside}.\nTo go back to it: {way_back}\n"
         ));
     }
     context.output.answer(&data, &text)?;
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> 
 fn refuse_absent(file: &Path) -> Result<(), Error> {
     match std::fs::symlink_metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::failed(format!("there is no backup at {}", file.display()))
-                .hint("Name a file that `mainstay backup FILE` wrote."))
+            Err(Error::failed(format!("no backup at {}", file.display()))
+                .hint("Pass a file that `mainstay backup FILE` wrote."))
         }
         _ => Ok(()),
     }
@@ -71,8 +71,8 @@ fn refuse_absent(file: &Path) -> Result<(), Error> {
 
 fn make_home(home: &Path) -> Result<(), Error> {
     fsatomic::private_directory(home).map_err(|error| {
-        Error::failed(format!("the home {} cannot be made: {error}", home.display()))
-            .hint("Name a directory that can be written with --home DIR.")
+        Error::failed(format!("could not create the home {}: {error}", home.display()))
+            .hint("Pass a writable directory with --home DIR.")
     })
 }
 
@@ -84,16 +84,13 @@ fn explained(error: mainstay_store::Error, args: &RestoreArgs, paths: &Paths) ->
         StoreError::Damaged { place, .. } => *place == args.file.display().to_string(),
         StoreError::NotEmpty { .. } => {
             return Error::failed(format!("{} is the store itself", args.file.display()))
-                .hint("Name a backup to bring back; `mainstay backup FILE` writes one.");
+                .hint("Pass a backup to restore; `mainstay backup FILE` writes one.");
         }
         _ => false,
     };
     let error = Error::from(error);
     if about_backup {
-        error.only_hint(format!(
-            "It cannot be restored; try an older backup. The store {} was not touched.",
-            paths.store
-        ))
+        error.only_hint(format!("Try an older backup. The store {} was not touched.", paths.store))
     } else {
         error
     }

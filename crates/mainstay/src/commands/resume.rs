@@ -17,13 +17,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::turn_output::TurnOutput;
 
-/// Finish a turn that was interrupted or parked, then exit
+/// Continue an interrupted or parked turn, then exit
 ///
-/// Commands that were running are collected, not run again. Without ID it is the newest turn that is
-/// not finished. A turn that is over is not repeated: its answer is printed again.
+/// Commands that were running are collected, not run again. Without ID, continues the newest
+/// unfinished turn. A finished turn is not repeated; its answer is printed again.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
-    /// The session (the start of its id is enough)
+    /// Session to continue (a prefix of its ID is enough)
     id: Option<String>,
 
     #[command(flatten)]
@@ -59,7 +59,7 @@ fn attempt(
     args.choices.check()?;
     let (store, owner) = engine::open_store(&paths)?;
     let Some(session) = find(args, &store, owner)? else {
-        turn_output.no_turn("nothing", "there is nothing to resume: every turn is finished");
+        turn_output.no_turn("nothing", "nothing to resume: every turn is finished");
         return Ok(Exit::Done);
     };
     let last = store.read(|tx| turn::last(tx, session.id))?;
@@ -88,7 +88,7 @@ fn attempt(
             Ok(Exit::Done)
         }
         None => {
-            turn_output.no_turn("cancelled", "stopped; another process works on the session");
+            turn_output.no_turn("cancelled", "stopped; another process is using the session");
             Ok(Exit::Interrupted)
         }
     }

@@ -21,7 +21,7 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at the sessions, and look after them
+/// List and manage sessions
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),

@@ -25,12 +25,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::paths::Paths;
 
-/// Look at skills, add and remove them, and decide about those that are proposed
+/// Manage skills, and decide on proposed ones
 ///
-/// A skill is a folder with a SKILL.md: a name and a description, then instructions, with scripts and
-/// references beside it. Skills are found in the home (skills/), in the places that `[skills] paths`
-/// names, and in the workspace (.agents/skills, .claude/skills, from the root of its repository
-/// down). The nearer one holds.
+/// A skill is a folder with a SKILL.md: a name and a description, then instructions, with scripts
+/// and references beside it. Skills are found in the home (skills/), in the places listed in
+/// `[skills] paths`, and in the workspace (.agents/skills, .claude/skills, from the root of its
+/// repository down). If two have the same name, the nearer one is used.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
     List(list::ListArgs),
@@ -82,7 +82,7 @@ fn in_a_chat(name: &str) -> String {
     }
 }
 
-/// The store, with what a crash interrupted finished; nothing where nobody has proposed anything.
+/// The store, after finishing what a crash interrupted. Returns `None` if nothing was ever proposed.
 fn proposed(paths: &Paths) -> Result<Option<(Store, OwnerId)>, Error> {
     let store = match open_existing(&paths.store) {
         Err(mainstay_store::Error::Absent { .. }) => return Ok(None),

@@ -38,9 +38,9 @@ impl Key for FromVariable {
             },
             None if self.optional => Ok(None),
             None => {
-                let unset = format!("the variable {} is not set; set it to your key", self.name);
+                let unset = format!("{} is not set; set it to your key", self.name);
                 Err(match &self.instead {
-                    Some(command) => format!("{unset}, or keep one: `{command}`"),
+                    Some(command) => format!("{unset}, or store one: `{command}`"),
                     None => unset,
                 })
             }
@@ -100,7 +100,7 @@ fn fetch(command: &str) -> Result<Secret, String> {
         .args(["-c", command])
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("the command for the key cannot be started: {error}"))?;
+        .map_err(|error| format!("could not start the command for the key: {error}"))?;
     let mut waited = Duration::ZERO;
     let status = loop {
         let ended =
@@ -123,7 +123,9 @@ fn fetch(command: &str) -> Result<Secret, String> {
     let mut printed = String::new();
     if let Some(output) = child.stdout.take() {
         let read = output.take(LONGEST).read_to_string(&mut printed);
-        read.map_err(|error| format!("what the command for the key printed is no key: {error}"))?;
+        read.map_err(|error| {
+            format!("the command for the key printed something that is not a key: {error}")
+        })?;
     }
     match printed.trim() {
         "" => Err("the command for the key printed nothing".to_owned()),

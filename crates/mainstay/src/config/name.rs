@@ -21,11 +21,11 @@ impl Name {
         match strangers.first() {
             None => Ok(name),
             Some(stranger) => {
-                let error = Error::usage(stranger.trim_end_matches("; ignored").to_owned());
+                let error = Error::usage(stranger.clone());
                 let last = name.0.last().map_or("", String::as_str);
                 Err(match name.0.first().map(String::as_str) {
                     Some("providers") if last.contains("key") || last.contains("token") => error
-                        .hint(format!("Keep a key with `mainstay config key set {}`.", name.0[1])),
+                        .hint(format!("Store a key with `mainstay config key set {}`.", name.0[1])),
                     _ => error.hint(SEE_ALL),
                 })
             }
@@ -51,7 +51,7 @@ impl Name {
     }
 }
 
-const SEE_ALL: &str = "See all settings with `mainstay config get`.";
+const SEE_ALL: &str = "List all settings with `mainstay config get`.";
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -267,7 +267,7 @@ impl Known for File {
             let within = |stranger: String| format!("profiles.{name}: {stranger}");
             found.extend(Self::strangers(profile).into_iter().map(within));
             for key in ["profile", "profiles"].iter().filter(|key| profile.contains_key(**key)) {
-                found.push(within(format!("`{key}` cannot be set in a profile; ignored")));
+                found.push(within(format!("`{key}` cannot be set in a profile")));
             }
         }
         FILE.check(table, "", &mut |key, path, known| found.push(stranger(key, path, known)));
@@ -293,7 +293,7 @@ fn stranger(key: &str, part: &str, known: &[&str]) -> String {
     let whole = if part.is_empty() { key.to_owned() } else { format!("{part}.{key}") };
     match nearest(key, known) {
         Some(name) => format!("unknown setting `{whole}`; did you mean `{name}`?"),
-        None => format!("unknown setting `{whole}`; ignored"),
+        None => format!("unknown setting `{whole}`"),
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
             File::strangers(&table),
             [
                 "unknown setting `modle`; did you mean `model`?",
-                "unknown setting `keeper.zzzzzzzz`; ignored",
+                "unknown setting `keeper.zzzzzzzz`",
                 "unknown setting `providers.local.base_ulr`; did you mean `base_url`?",
             ]
         );

@@ -80,7 +80,7 @@ fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
         assert!(secrets.iter().any(is_it), "{name}: {secrets:?}");
     }
     let source = config.provider("anthropic").unwrap().key.describe();
-    assert_eq!(source, "the key kept for anthropic");
+    assert_eq!(source, "the stored key of anthropic");
 }
 
 #[test]

@@ -91,10 +91,10 @@ fn servers(config: &Config) -> Result<Vec<(Arc<Provider>, bool)>, Error> {
 fn server(said: &str) -> Result<(Arc<Provider>, bool), Error> {
     let wrong = || {
         Error::configuration(format!(
-            "{} has {said:?}, which is no NAME=URL",
+            "{} has {said:?}, which is not a valid NAME=URL",
             env::MAINSTAY_LOCAL_SERVERS.name
         ))
-        .hint("Write such as ollama=http://127.0.0.1:11434, or none.")
+        .hint("Write it like ollama=http://127.0.0.1:11434, or none.")
     };
     let (name, url) = said.split_once('=').ok_or_else(wrong)?;
     let base_url: url::Url = url.parse().map_err(|_| wrong())?;

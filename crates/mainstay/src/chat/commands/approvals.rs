@@ -34,20 +34,20 @@ impl Conversation<'_> {
             lines.push(Line::dim(&words).hanging("  ", Style::DIM));
         }
         if lines.is_empty() {
-            lines.push(Line::dim("Nothing waits for a decision."));
+            lines.push(Line::dim("Nothing is waiting for a decision."));
         }
         for rule in &rules {
             let words = clean(&wording::line(&rule.rule.spoken()));
             lines.push(
                 Line::styled("✓ ", Style::of(Colour::Green))
-                    .and(&format!("always: {words}"), Style::PLAIN)
+                    .and(&format!("always allowed: {words}"), Style::PLAIN)
                     .and(&format!(", in {}", clean(&rule.workspace)), Style::DIM)
                     .hanging("  ", Style::PLAIN),
             );
         }
         if !rules.is_empty() {
             let forget = command("approvals forget ID".to_owned());
-            lines.push(Line::dim(&format!("  Take one back: {forget}")));
+            lines.push(Line::dim(&format!("  Remove one: {forget}")));
         }
         self.screen.lines(lines);
         Ok(())

@@ -10,7 +10,7 @@ impl Conversation<'_> {
     /// Shows where the tokens go.
     pub(crate) fn context(&mut self) -> Result<(), Error> {
         let Some(id) = self.place.session else {
-            self.screen.note("there is nothing in the context yet");
+            self.screen.note("The context is empty");
             return Ok(());
         };
         let window = self.place.agent.context(id)?;
@@ -27,7 +27,7 @@ impl Conversation<'_> {
         };
         let mut lines: Vec<Line> =
             window.parts.iter().map(|part| row(&part.name, part.tokens, Style::PLAIN)).collect();
-        lines.push(row("all", window.tokens, Style::BOLD));
+        lines.push(row("total", window.tokens, Style::BOLD));
         if let Some(size) = window.window.filter(|size| *size > 0) {
             let share = window.tokens.saturating_mul(100) / size;
             lines.push(Line::dim(&format!("  {share}% of a window of {} tokens", tokens(size))));
@@ -43,7 +43,7 @@ impl Conversation<'_> {
     /// Takes the last compaction back.
     pub(crate) fn uncompact(&mut self) -> Result<(), Error> {
         if self.place.session.is_none() {
-            self.screen.note("there is nothing to take back yet");
+            self.screen.note("Nothing to revert yet");
             return Ok(());
         }
         let mut session = match self.session.take() {
@@ -57,7 +57,7 @@ impl Conversation<'_> {
                 self.screen.status.context = restored.tokens;
                 self.screen.note(&wording::restored(&restored));
             }
-            None => self.screen.note("no compaction is in force"),
+            None => self.screen.note("No compaction to revert"),
         }
         Ok(())
     }

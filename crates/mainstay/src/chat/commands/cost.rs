@@ -39,7 +39,7 @@ impl Conversation<'_> {
             lines.push(told("today (UTC)", spent));
         }
         if lines.is_empty() {
-            lines.push(Line::dim("Nothing was spent yet."));
+            lines.push(Line::dim("Nothing spent yet."));
         }
         self.screen.lines(lines);
         Ok(())

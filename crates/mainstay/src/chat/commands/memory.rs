@@ -31,20 +31,20 @@ impl Conversation<'_> {
             None => Vec::new(),
         };
         let mut lines = Vec::new();
-        heading(&mut lines, "About you, told to every new session", &user, note);
-        heading(&mut lines, "About this workspace, told to every new session here", &here, note);
+        heading(&mut lines, "About you, for every new session", &user, note);
+        heading(&mut lines, "About this workspace, for every new session here", &here, note);
         let title = match usize::try_from(count) {
             Ok(count) if count > newest.len() => format!("Facts, the newest of {count}"),
             _ => "Facts".to_owned(),
         };
         heading(&mut lines, &title, &newest, fact);
         let came = recalled(&entries);
-        heading(&mut lines, "What of it came into this session", &came, |memory| {
+        heading(&mut lines, "Recalled in this session", &came, |memory| {
             item(&memory.id, &memory.text, "")
         });
         if lines.is_empty() {
             let add = self.place.paths.command("memory add TEXT");
-            lines.push(Line::dim(&format!("Nothing is remembered yet: {add}")));
+            lines.push(Line::dim(&format!("Nothing is remembered yet. Add a fact: {add}")));
         }
         self.screen.lines(lines);
         Ok(())

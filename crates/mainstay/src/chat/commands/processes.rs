@@ -17,10 +17,10 @@ impl Conversation<'_> {
         for process in self.place.processes()? {
             let (mark, state) = match (process.state, &process.ending) {
                 (process::State::Running, _) => {
-                    ("● ", format!("runs since {}", wording::minute(process.started_at)))
+                    ("● ", format!("running since {}", wording::minute(process.started_at)))
                 }
                 (process::State::Ended, ending) => {
-                    ("✗ ", format!("ended: {}", ending.as_deref().unwrap_or("nobody saw how")))
+                    ("✗ ", format!("ended: {}", ending.as_deref().unwrap_or("unknown how")))
                 }
             };
             let command = clean(&process.command);
@@ -29,7 +29,7 @@ impl Conversation<'_> {
             lines.push(line.and(&format!("  {}", clean(&state)), Style::DIM).cut());
         }
         if lines.is_empty() {
-            lines.push(Line::dim("Nothing runs in the background."));
+            lines.push(Line::dim("Nothing is running in the background."));
         }
         self.screen.lines(lines);
         Ok(())

@@ -17,7 +17,7 @@ impl Conversation<'_> {
         self.screen.status.context = 0;
         self.screen.status.cost = 0;
         self.learn_words();
-        self.screen.note("a new session; the one before is kept");
+        self.screen.note("New session; the previous one is saved");
         Ok(())
     }
 
@@ -27,7 +27,7 @@ impl Conversation<'_> {
         }
         let session = self.place.find(rest)?;
         if self.place.session == Some(session.id) {
-            self.screen.note("that is this session");
+            self.screen.note("That is the current session");
             return Ok(());
         }
         let before = self.place.session;
@@ -51,7 +51,7 @@ impl Conversation<'_> {
             let mark = if this { "▸ " } else { "  " };
             let line = Line::plain(&format!("{mark}{}", session.id))
                 .and(&format!("  {}", wording::minute(session.used_at)), Style::DIM)
-                .and(if unfinished { "  not finished" } else { "" }, Style::of(Colour::Yellow))
+                .and(if unfinished { "  unfinished" } else { "" }, Style::of(Colour::Yellow))
                 .and(&format!("  {}", clean(&session.title)), Style::PLAIN);
             lines.push(line.cut());
         }
@@ -67,14 +67,14 @@ impl Conversation<'_> {
     /// Goes on in a copy of the session, as it is or as it was after some turn.
     pub(crate) async fn fork(&mut self, rest: &str) -> Result<(), Error> {
         let Some(parent) = self.place.session else {
-            self.screen.note("there is nothing to fork yet");
+            self.screen.note("Nothing to fork yet");
             return Ok(());
         };
         let after = match rest {
             "" => None,
             number => Some(number.parse::<i64>().map_err(|_| {
-                Error::usage(format!("{number:?} is no number of a turn"))
-                    .hint("/fork 2 goes on as it was after the second turn.")
+                Error::usage(format!("{number:?} is not a valid turn number"))
+                    .hint("/fork 2 continues as it was after the second turn.")
             })?),
         };
         let turns = self.place.find(&parent.to_string())?.turns;
@@ -88,16 +88,14 @@ impl Conversation<'_> {
         self.part().await?;
         let session = self.place.find(&id.to_string())?;
         self.place.turn_to(&session).await?;
-        self.screen.note(&format!(
-            "this is a fork now, session {id}; the one before is kept: /resume {parent}"
-        ));
+        self.screen.note(&format!("Forked into session {id}; go back with /resume {parent}"));
         self.take_up()
     }
 
     pub(crate) fn retry(&mut self) -> Result<(), Error> {
         let last = self.place.last_turn()?.map(|(turn, _)| turn);
         let Some(turn) = last else {
-            self.screen.note("there is nothing to try again yet");
+            self.screen.note("Nothing to retry yet");
             return Ok(());
         };
         if turn.state != State::Ended || turn.outcome == Some(Outcome::Failed) {
@@ -109,7 +107,7 @@ impl Conversation<'_> {
                 let shown = message_text(&content);
                 self.begin(Begin::Say(content, shown));
             }
-            None => self.screen.note("there is nothing to try again"),
+            None => self.screen.note("Nothing to retry"),
         }
         Ok(())
     }
@@ -120,7 +118,7 @@ impl Conversation<'_> {
             session.leave().await?;
         }
         if self.screen.status.processes > 0 {
-            self.screen.note("what ran in the background for the session was ended");
+            self.screen.note("Ended the background processes of the session");
             self.screen.status.processes = 0;
         }
         Ok(())

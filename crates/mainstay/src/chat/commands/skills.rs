@@ -25,12 +25,12 @@ impl Conversation<'_> {
         self.screen.vocabulary.skills = found.skills.into_iter().map(told).collect();
     }
 
-    /// What goes along with words that call for a skill; nothing where they call for none.
+    /// What is sent along with a message that calls for a skill. Returns `None` if it calls for none.
     pub(crate) fn called_skill(&mut self, words: &str) -> Result<Option<Content>, String> {
         let is_known = |name: &str| self.screen.vocabulary.has_skill(name);
         let Some(name) = slash::skill(words, is_known) else { return Ok(None) };
         let invoked = match self.place.agent.invoked(&self.place.workspace, words) {
-            None => return Err(format!("the skill {name} is not there any more; see /skills")),
+            None => return Err(format!("the skill {name} no longer exists; see /skills")),
             Some(invoked) => invoked?,
         };
         let path = clean(&invoked.skill.path.display().to_string());
@@ -54,18 +54,17 @@ impl Conversation<'_> {
                 let approved = skills::approve(store, owner, &shelf, found.id, &by)?;
                 self.learn_skills();
                 let name = &approved.name;
-                self.screen
-                    .note(&format!("approved; /{name} uses it, new sessions are told of it"));
+                self.screen.note(&format!("Approved. Use it with /{name}; new sessions know it"));
                 Ok(())
             }
             (Some("reject"), Some(typed)) => {
                 let found = self.proposal(typed)?;
                 skills::reject(&self.place.store, self.place.owner, found.id, &by())?;
-                self.screen.note(&format!("rejected; {} stays as it is", found.name));
+                self.screen.note(&format!("Rejected; {} stays as it is", found.name));
                 Ok(())
             }
-            _ => Err(Error::usage("/skills takes approve ID or reject ID")
-                .hint("/skills alone shows what there is.")),
+            _ => Err(Error::usage("invalid argument for /skills; use approve ID or reject ID")
+                .hint("/skills alone lists the skills.")),
         }
     }
 
@@ -84,7 +83,7 @@ impl Conversation<'_> {
             let hidden = found.shadowed.iter().filter(|it| it.skill.front.name == skill.front.name);
             let hidden = match hidden.count() {
                 0 => String::new(),
-                number => format!(", before {}", wording::count(number as u64, "other")),
+                number => format!(", hides {}", wording::count(number as u64, "other")),
             };
             let description = clean(&wording::line(&skill.front.description));
             lines.push(
@@ -95,13 +94,13 @@ impl Conversation<'_> {
             );
         }
         if found.skills.is_empty() {
-            lines.push(Line::dim("There are no skills."));
+            lines.push(Line::dim("No skills."));
         }
         for warning in &found.warnings {
             let words = clean(&wording::line(&warning.to_string()));
             lines.push(
                 Line::styled("! ", Style::of(Colour::Yellow))
-                    .and(&format!("cannot be used: {words}"), Style::PLAIN)
+                    .and(&format!("unusable: {words}"), Style::PLAIN)
                     .hanging("  ", Style::PLAIN),
             );
         }
@@ -110,7 +109,7 @@ impl Conversation<'_> {
             self.show_change(proposal);
         }
         if !waiting.is_empty() {
-            let words = "  /skills approve ID uses it from now on; /skills reject ID does not.";
+            let words = "  /skills approve ID to use it, /skills reject ID to discard it.";
             self.screen.lines(vec![Line::dim(words)]);
         }
         Ok(())
@@ -125,7 +124,7 @@ impl Conversation<'_> {
             .hanging("  ", Style::PLAIN);
         let mut lines = vec![head];
         if let Some(origin) = &proposal.origin {
-            let words = format!("  its session had read words from {}", clean(origin));
+            let words = format!("  its session had read text from {}", clean(origin));
             lines.push(Line::styled(&words, Style::of(Colour::Yellow)));
         }
         if proposal.state == State::Waiting {
@@ -137,7 +136,7 @@ impl Conversation<'_> {
                     if count > SHOWN {
                         let more =
                             self.place.paths.command(&format!("skills proposals {}", proposal.id));
-                        let words = format!("  … {} lines more: {more}", count - SHOWN);
+                        let words = format!("  … {} more lines: {more}", count - SHOWN);
                         lines.push(Line::dim(&words));
                     }
                 }

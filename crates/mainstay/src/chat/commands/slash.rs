@@ -25,32 +25,27 @@ pub(crate) enum Slash {
 
 /// A command, what it takes, and what it does.
 pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
-    (Slash::Help, "help", "", "show the commands and keys"),
-    (Slash::Model, "model", "[PROVIDER/MODEL]", "show the models, or ask another one from now on"),
-    (Slash::New, "new", "", "begin a new session"),
-    (Slash::Resume, "resume", "[ID]", "show the sessions, or go on with one"),
-    (Slash::Fork, "fork", "[TURN]", "go on in a copy of the session, the files stay as they are"),
-    (Slash::Undo, "undo", "[keep|force|redo]", "put files back as they were before the last turn"),
+    (Slash::Help, "help", "", "show commands and keys"),
+    (Slash::Model, "model", "[PROVIDER/MODEL]", "list models, or switch to another one"),
+    (Slash::New, "new", "", "start a new session"),
+    (Slash::Resume, "resume", "[ID]", "list sessions, or open one"),
+    (Slash::Fork, "fork", "[TURN]", "continue in a copy of the session; files stay as they are"),
+    (Slash::Undo, "undo", "[keep|force|redo]", "restore files as they were before the last turn"),
     (Slash::Retry, "retry", "", "try the last message again"),
-    (Slash::Context, "context", "", "show where the tokens go"),
-    (Slash::Compact, "compact", "[FOCUS]", "make room: replace what is old by a summary"),
-    (Slash::Uncompact, "uncompact", "", "take the last compaction back"),
-    (Slash::Cost, "cost", "", "show what the session and the day cost"),
+    (Slash::Context, "context", "", "show what uses the tokens"),
+    (Slash::Compact, "compact", "[FOCUS]", "replace the old part with a summary, to make room"),
+    (Slash::Uncompact, "uncompact", "", "revert the last compaction"),
+    (Slash::Cost, "cost", "", "show the cost of the session and the day"),
     (
         Slash::Approvals,
         "approvals",
         "",
-        "show what waits for a decision, and what you always allow",
+        "list what is waiting for a decision, and what you always allow",
     ),
-    (Slash::Memory, "memory", "", "show what is remembered, and what of it came into the session"),
-    (
-        Slash::Skills,
-        "skills",
-        "[approve|reject ID]",
-        "show the skills, and decide about those that are proposed",
-    ),
-    (Slash::Processes, "processes", "", "show what runs in the background"),
-    (Slash::Quit, "quit", "", "leave; everything is kept"),
+    (Slash::Memory, "memory", "", "show what is remembered, and what was recalled here"),
+    (Slash::Skills, "skills", "[approve|reject ID]", "list skills, and decide on proposed ones"),
+    (Slash::Processes, "processes", "", "list what runs in the background"),
+    (Slash::Quit, "quit", "", "leave; everything is saved"),
 ];
 
 impl Slash {
@@ -66,7 +61,7 @@ impl Slash {
 }
 
 /// Reads a line that begins with a slash: a command, or as much of its name as tells it apart.
-/// Nothing where the line is none, such as a path.
+/// Returns `None` if the line is not a command, such as a path.
 pub(crate) fn parse(line: &str) -> Option<Result<(Slash, &str), String>> {
     let rest = line.strip_prefix('/')?;
     let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -78,11 +73,11 @@ pub(crate) fn parse(line: &str) -> Option<Result<(Slash, &str), String>> {
     let exact = ALL.iter().find(|(_, full, ..)| *full == name);
     Some(match (exact, &matching[..]) {
         (Some((slash, ..)), _) | (None, [(slash, ..)]) if !name.is_empty() => Ok((*slash, rest)),
-        (_, []) => Err(format!("There is no command /{name}. /help shows those there are.")),
+        (_, []) => Err(format!("Unknown command /{name}. /help lists all commands.")),
         (_, several) => {
             let names: Vec<String> =
                 several.iter().map(|(_, full, ..)| format!("/{full}")).collect();
-            Err(format!("/{name} may be {}.", names.join(", ")))
+            Err(format!("/{name} is ambiguous: {}.", names.join(", ")))
         }
     })
 }

@@ -22,12 +22,14 @@ impl Conversation<'_> {
             "force" => (Which::Last, Conflicts::Overwrite),
             "redo" => (Which::Undo, Conflicts::Refuse),
             _ => {
-                return Err(Error::usage("/undo takes nothing, or keep, force or redo")
-                    .hint("keep leaves what others changed since, force puts it back too."));
+                return Err(Error::usage(
+                    "invalid argument for /undo; use keep, force or redo, or none",
+                )
+                .hint("keep leaves files that others changed since; force restores them too."));
             }
         };
         if self.place.session.is_none() {
-            self.screen.note("there is nothing to undo yet");
+            self.screen.note("Nothing to undo yet");
             return Ok(());
         }
         let mut session = match self.session.take() {
@@ -77,22 +79,22 @@ fn undone_lines(
     let redo = matches!(which, Which::Undo);
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         let mut lines = vec![Line::styled(
-            "Nothing was undone: somebody else changed files since.",
+            "Nothing was undone: somebody else changed files since then.",
             Style::of(Colour::Yellow),
         )];
         for conflict in plan.conflicts.iter().take(NAMED) {
             lines.push(Line::plain(&format!("  {} ({} now)", shown(&conflict.path), conflict.now)));
         }
-        lines.push(Line::dim("  /undo keep leaves them, /undo force puts them back too."));
+        lines.push(Line::dim("  /undo keep leaves them; /undo force restores them too."));
         return lines;
     }
     if undone.turns.is_empty() {
         return vec![Line::dim(if redo { "Nothing to redo." } else { "Nothing to undo." })];
     }
     let turns: Vec<String> = undone.turns.iter().map(i64::to_string).collect();
-    let verb = if redo { "Took back the undo of turn" } else { "Undid turn" };
+    let verb = if redo { "Redid turn" } else { "Undid turn" };
     let mut lines = vec![Line::styled(&format!("{verb} {}", turns.join(", ")), Style::BOLD)];
-    for (what, paths) in [("put back", &undone.put_back), ("removed ", &undone.removed)] {
+    for (what, paths) in [("restored", &undone.put_back), ("removed ", &undone.removed)] {
         for path in paths.iter().take(NAMED) {
             lines.push(Line::plain(&format!("  {what}  {}", shown(path))).cut());
         }
@@ -101,15 +103,15 @@ fn undone_lines(
         }
     }
     for (path, why) in undone.left.iter().take(NAMED) {
-        let line = format!("  left as it is: {} ({})", shown(path), clean(why));
+        let line = format!("  unchanged: {} ({})", shown(path), clean(why));
         lines.push(Line::dim(&line).hanging("  ", Style::DIM));
     }
     for (path, why) in plan.not_kept.iter().take(NAMED) {
-        let line = format!("  not kept, left as it is: {} ({})", shown(path), why.spoken());
+        let line = format!("  not saved, so unchanged: {} ({})", shown(path), why.spoken());
         lines.push(Line::dim(&line).hanging("  ", Style::DIM));
     }
     if !redo {
-        lines.push(Line::dim("  /undo redo takes it back; /undo undoes the turn before."));
+        lines.push(Line::dim("  /undo redo reverts this; /undo again undoes the turn before."));
     }
     lines
 }

@@ -43,7 +43,7 @@ const MOST: usize = 50;
 const ROWS: usize = 6;
 
 impl Menu {
-    /// What fits before the cursor; nothing where nothing does, or all of it is there.
+    /// What fits before the cursor. Returns `None` if nothing does, or if it is typed already.
     pub(crate) fn at(text: &str, cursor: usize, known: &Vocabulary) -> Option<Self> {
         let before = &text[..cursor];
         let (from, items) = match word_of(before) {
@@ -173,7 +173,7 @@ fn files(files: &[String], typed: &str) -> Vec<Item> {
         .collect()
 }
 
-/// How well a word fits what was typed, the lower the better; nothing where it does not.
+/// How well a word fits what was typed, the lower the better. Returns `None` if it does not.
 fn rank(word: &str, typed: &str) -> Option<u32> {
     let (word, typed) = (word.to_lowercase(), typed.to_lowercase());
     let name = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -126,7 +126,7 @@ impl Screen {
             Phase::Idle if was_leaving => Some(Act::Leave),
             Phase::Idle => {
                 self.leaving = true;
-                self.hint = Some("Ctrl-C again leaves".to_owned());
+                self.hint = Some("Ctrl-C again to leave".to_owned());
                 None
             }
         }
@@ -140,7 +140,7 @@ impl Screen {
             return None;
         }
         if words.len() > LONGEST {
-            self.hint = Some("That is more than 4 MiB: put it into a file.".to_owned());
+            self.hint = Some("Longer than 4 MiB; put it into a file.".to_owned());
             return None;
         }
         let is_known = |name: &str| self.vocabulary.has_skill(name);
@@ -155,11 +155,11 @@ impl Screen {
                 let name = words[1..].split(char::is_whitespace).next().unwrap_or_default();
                 if slash::is_command(name) && self.vocabulary.has_skill(name) {
                     self.hint = Some(format!(
-                        "/{name} is a command; for the skill of that name say that you mean it"
+                        "/{name} is a command; to use the skill, ask for it in words"
                     ));
                 }
                 if self.is_working() && !slash.works_during_a_turn() {
-                    self.hint = Some("A turn is running: wait, or stop it with Ctrl-C.".to_owned());
+                    self.hint = Some("A turn is running; wait, or stop it with Ctrl-C.".to_owned());
                     return None;
                 }
                 self.history.add(words);
@@ -175,7 +175,7 @@ impl Screen {
         self.changed();
         if self.is_working() {
             self.queue.push_back(words);
-            self.hint = Some("queued; Ctrl-S lets the running turn hear it".to_owned());
+            self.hint = Some("queued; Ctrl-S sends it to the running turn".to_owned());
             return None;
         }
         Some(Act::Send(words))
@@ -184,7 +184,7 @@ impl Screen {
     /// Lets the running turn hear what is written, or what is queued.
     fn steer(&mut self) -> Option<Act> {
         if !matches!(self.phase, Phase::Working { .. }) {
-            self.hint = Some("Ctrl-S is for a turn that is running.".to_owned());
+            self.hint = Some("Ctrl-S works only while a turn is running.".to_owned());
             return None;
         }
         let written = self.editor.whole();

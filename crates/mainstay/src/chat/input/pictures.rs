@@ -59,7 +59,7 @@ fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-/// The picture that a word names; nothing where it names none.
+/// The picture that a word names. Returns `None` if it names none.
 fn named(word: &str, workspace: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let marked = word.strip_prefix('@');
     let name = marked.unwrap_or(word).trim_end_matches(['?', '!', ',', ';', ':', '.', ')']);
@@ -81,21 +81,21 @@ fn named(word: &str, workspace: &Path, home: Option<&Path>) -> Option<PathBuf> {
 
 fn read(path: &Path) -> Result<Image, String> {
     let shown = path.display();
-    let size = fs::metadata(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let size = fs::metadata(path).map_err(|error| format!("could not read {shown}: {error}"))?;
     if size.len() > BIGGEST {
         return Err(format!(
-            "{shown} has {}, and a picture may have {} at most. Make it smaller first.",
+            "{shown} has {}; pictures may have at most {}. Make it smaller first.",
             wording::size(size.len()),
             wording::size(BIGGEST)
         ));
     }
-    let bytes = fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let bytes = fs::read(path).map_err(|error| format!("could not read {shown}: {error}"))?;
     let media_type = match bytes.get(..12).unwrap_or(&bytes) {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => "image/webp",
-        _ => return Err(format!("{shown} is no picture that models can see.")),
+        _ => return Err(format!("{shown} is not a picture in a supported format.")),
     };
     Ok(Image { media_type: media_type.to_owned(), base64: STANDARD.encode(bytes) })
 }
@@ -143,6 +143,6 @@ mod tests {
     fn what_only_calls_itself_a_picture_is_told() {
         let place = tempfile::tempdir().unwrap();
         write(&place.path().join("x.png"), b"hello", 0o600).unwrap();
-        assert!(content("@x.png", place.path(), None).unwrap_err().contains("no picture"));
+        assert!(content("@x.png", place.path(), None).unwrap_err().contains("not a picture"));
     }
 }

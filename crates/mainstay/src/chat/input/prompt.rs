@@ -70,7 +70,7 @@ impl Prompt {
         };
         let (mark, said) = match reply {
             Reply::Verdict(Verdict::Once) => ("✓", "allowed once".to_owned()),
-            Reply::Verdict(Verdict::Always) => ("✓", "allowed from now on".to_owned()),
+            Reply::Verdict(Verdict::Always) => ("✓", "always allowed".to_owned()),
             Reply::Verdict(Verdict::Deny { reason: None }) => ("✗", "denied".to_owned()),
             Reply::Verdict(Verdict::Deny { reason: Some(reason) }) => {
                 ("✗", format!("denied: {reason}"))
@@ -252,7 +252,7 @@ impl Prompt {
                             if request.always.is_some() { "  [a] always" } else { "" },
                             Style::PLAIN,
                         )
-                        .and("  [r] deny and say why", Style::PLAIN)
+                        .and("  [r] deny with reason", Style::PLAIN)
                         .hanging("  ", Style::PLAIN),
                 );
                 if let Some(always) = &request.always {
@@ -265,7 +265,7 @@ impl Prompt {
                 let line = format!("  Type {} and Enter, because {because}.", Friction::WORD);
                 lines.push(Line::plain(&line).hanging("  ", Style::PLAIN));
             }
-            Stage::Reason => lines.push(Line::plain("  Why not? The model reads it.")),
+            Stage::Reason => lines.push(Line::plain("  Why not? The model will read it.")),
             Stage::Answer => {}
         }
     }

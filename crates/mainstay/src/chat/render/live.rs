@@ -72,9 +72,9 @@ impl Screen {
         }
         if let Phase::Stopping { .. } = self.phase {
             let what = if self.leaving {
-                "leaving when it has stopped … Ctrl-C again leaves at once"
+                "stopping, then leaving … Ctrl-C again to leave at once"
             } else {
-                "stopping … Ctrl-C again leaves"
+                "stopping … Ctrl-C again to leave"
             };
             rows.push(Line::styled(what, Style::DIM).cut());
         } else if self.is_working() && !busy && self.prompt.is_none() {

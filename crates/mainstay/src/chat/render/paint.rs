@@ -39,7 +39,7 @@ impl Painter {
         Self { colours, width, drawn: Live::default() }
     }
 
-    /// Prints lines above and draws the rows below them. Nothing where nothing changed.
+    /// Prints lines above and draws the rows below them. The text is empty if nothing changed.
     pub(crate) fn draw(&mut self, above: &[Line], live: Live) -> String {
         if above.is_empty() && live == self.drawn {
             return String::new();

@@ -188,7 +188,7 @@ impl Screen {
                 if let Some(words) = self.sending.take() {
                     self.user(&words);
                 } else if *resumed {
-                    self.note("going on with the turn that was interrupted");
+                    self.note("Continuing the interrupted turn");
                 }
             }
             Event::Text { delta } => self.add_answer_text(delta),
@@ -239,7 +239,7 @@ impl Screen {
                     self.stream.void();
                     self.thoughts.clear();
                     if begun {
-                        self.note("the answer broke off here; the model is asked again");
+                        self.note("The answer broke off here; asking the model again");
                     }
                 }
                 // Ends of processes are told by the model too.
@@ -260,7 +260,7 @@ impl Screen {
         self.end_answer_text();
         let until = resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
         self.warn(&format!("parked{until}: {}", wording::line(reason)));
-        self.say("  /retry goes on with it.");
+        self.say("  /retry continues it.");
     }
 
     fn end(&mut self, outcome: &str, reason: Option<&str>, used: u64, cost: f64) {
@@ -280,7 +280,7 @@ impl Screen {
                 }
                 self.note(&spent.join(" · "));
             }
-            "cancelled" => self.warn("stopped; what was done is recorded"),
+            "cancelled" => self.warn("stopped; what was done is saved"),
             "parked" => {}
             other => {
                 let reason = reason.unwrap_or(other);
@@ -353,7 +353,7 @@ impl Screen {
         }
         if all.len() > MESSAGE_LINES {
             let more = all.len() - MESSAGE_LINES;
-            self.above.push(Line::dim(&format!("  … {more} more lines, sent whole")));
+            self.above.push(Line::dim(&format!("  … {more} more lines, sent in full")));
         }
     }
 

@@ -41,7 +41,7 @@ impl Table {
         }
     }
 
-    /// How wide each column is; nothing where they do not fit.
+    /// How wide each column is. Returns `None` if they do not fit.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
         let mut widths = vec![1; self.alignments.len()];
         for row in &self.rows {

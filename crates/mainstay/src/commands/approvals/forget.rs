@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{engine, humans_only, wording};
 
-/// Take back an "always": the next time you are asked again
+/// Remove an "always" rule, so that you are asked again
 #[derive(Args, Debug)]
 pub(crate) struct ForgetArgs {
-    /// The rule (the start of its id is enough)
+    /// Rule to remove (a prefix of its ID is enough)
     id: String,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
     let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
-    let text = format!("Forgotten: {}\n", wording::line(&rule.rule.spoken()));
+    let text = format!("Removed: {}\n", wording::line(&rule.rule.spoken()));
     context.output.answer(&super::rules::data(&rule), &text)?;
     Ok(Exit::Done)
 }

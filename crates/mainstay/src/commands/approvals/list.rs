@@ -53,7 +53,7 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
         next.push("`mainstay answer ID TEXT`");
     }
     if next.is_empty() {
-        text.push_str("Nothing waits for you.\n");
+        text.push_str("Nothing is waiting for you.\n");
     } else {
         let line = format!("Decide: {}. Then `mainstay resume SESSION`.\n", next.join(", "));
         text.push_str(&paths.completed(&line));

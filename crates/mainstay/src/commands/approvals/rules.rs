@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List what you said "always" to
+/// List what you always allow
 #[derive(Args, Debug)]
 pub(crate) struct RulesArgs {}
 
@@ -32,9 +32,9 @@ pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
         ));
     }
     if rules.is_empty() {
-        text.push_str("There are no rules: everything that is asked is asked each time.\n");
+        text.push_str("No rules: you are asked each time.\n");
     } else {
-        let line = "Take one back with `mainstay approvals forget ID`.\n";
+        let line = "Remove one with `mainstay approvals forget ID`.\n";
         text.push_str(&paths.completed(line));
     }
     let data: Vec<Value> = rules.iter().map(data).collect();

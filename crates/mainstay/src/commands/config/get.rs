@@ -13,10 +13,10 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Show the settings that hold here, and where each comes from
+/// Show the settings in effect here, and where each comes from
 #[derive(Args, Debug)]
 pub(crate) struct GetArgs {
-    /// Only this one, or this group: budget.turn_usd, policy
+    /// Only this setting or group: budget.turn_usd, policy
     #[arg(value_name = "KEY")]
     key: Option<String>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct GetArgs {
 /// A setting that holds.
 struct Held {
     name: String,
-    /// Nothing where it is not set and has no default.
+    /// `None` if it is not set and has no default.
     value: Option<Value>,
     origin: Origin,
 }

@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::first_run;
 
-/// Write a config.toml that says every setting
+/// Create a config.toml that lists every setting
 ///
-/// On a terminal a model is chosen first, from those that run on this machine or whose key you have.
-/// Elsewhere nothing is asked. A file that is there is left alone.
+/// On a terminal, you first choose a model from those that run on this machine or that you have a
+/// key for. An existing file is left alone.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {}
 
@@ -22,8 +22,8 @@ pub(crate) fn run(_args: &InitArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let path = paths.home.join("config.toml");
     if path.exists() {
-        return Err(Error::usage(format!("{} is there already", path.display()))
-            .hint("See what it says: `mainstay config get`"));
+        return Err(Error::usage(format!("{} already exists", path.display()))
+            .hint("Show its settings: `mainstay config get`"));
     }
     let chosen = first_run::choose_for_init(context, &paths)?;
     if chosen.is_none() {
@@ -33,6 +33,6 @@ pub(crate) fn run(_args: &InitArgs, context: &Context) -> Result<Exit, Error> {
         }
     }
     let data = json!({ "path": path, "model": chosen });
-    context.output.answer(&data, &format!("{} is written", path.display()))?;
+    context.output.answer(&data, &format!("Wrote {}", path.display()))?;
     Ok(Exit::Done)
 }

@@ -11,25 +11,25 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Set something in config.toml; comments and order stay
+/// Change a setting in config.toml, keeping comments and order
 ///
-/// A value is written as in the file, a text without quotes, a list with commas:
-/// `config set fallback ollama/qwen3,openai/gpt-5`. What could not be used is refused.
+/// Values are written as in the file; text needs no quotes, and a list may be written with commas:
+/// `config set fallback ollama/qwen3,openai/gpt-5`. Values that would not work are refused.
 #[derive(Args, Debug)]
 pub(crate) struct SetArgs {
-    /// The setting: model, budget.turn_usd, models.ollama/qwen3.window, profiles.fast.model
+    /// Setting: model, budget.turn_usd, models.ollama/qwen3.window, profiles.fast.model
     #[arg(value_name = "KEY")]
     key: String,
 
-    /// What it is to be
+    /// New value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
 }
 
-/// Take something out of config.toml, so that its default holds again
+/// Remove a setting from config.toml, so that its default applies again
 #[derive(Args, Debug)]
 pub(crate) struct UnsetArgs {
-    /// The setting
+    /// Setting to remove
     #[arg(value_name = "KEY")]
     key: String,
 }
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &SetArgs, context: &Context) -> Result<Exit, Error> {
     edit::set(&path, &[(name.clone(), edit::meanings(&args.value))])?;
     drop(turn);
     let data = json!({ "set": name.to_string(), "path": path });
-    context.output.answer(&data, &format!("{name} is set in {}", path.display()))?;
+    context.output.answer(&data, &format!("Set {name} in {}", path.display()))?;
     say_what_hides_it(&name, context);
     Ok(Exit::Done)
 }
@@ -81,8 +81,8 @@ fn refuse_keys(name: &Name, value: &str) -> Result<(), Error> {
             format!("{name} takes the name of a variable, not a key"),
         )
         .hint(match provider.as_str() {
-            "search" => "Keep a key with `mainstay config key set brave`.".to_owned(),
-            provider => format!("Keep a key with `mainstay config key set {provider}`."),
+            "search" => "Store a key with `mainstay config key set brave`.".to_owned(),
+            provider => format!("Store a key with `mainstay config key set {provider}`."),
         })),
         _ => Ok(()),
     }
@@ -96,7 +96,7 @@ fn say_what_hides_it(name: &Name, context: &Context) {
     match layers::find(config.layers(), &name.0) {
         Some((_, Origin::Home)) | None => {}
         Some((_, origin)) => {
-            context.output.warning(format!("here {origin} says what {name} is, and holds over it"));
+            context.output.warning(format!("{origin} overrides {name} here"));
         }
     }
 }

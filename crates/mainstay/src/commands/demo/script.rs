@@ -115,7 +115,7 @@ pub(super) fn next(results: &[String]) -> Says {
     for (number, (step, result)) in steps.iter().zip(results).enumerate() {
         if !result.contains(step.expected) {
             let number = number + 1;
-            return Says::Text(format!("Step {number} did not bring what it should: {result}"));
+            return Says::Text(format!("Step {number} did not return what it should: {result}"));
         }
     }
     match steps.get(results.len()) {
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(called(&["Wrote total.sh."]), Ok(2));
         assert_eq!(called(&["Wrote total.sh.", "north 42"]), Ok(HALFWAY));
         let wrong = called(&["Wrote total.sh.", "exit code 1"]).unwrap_err();
-        assert_eq!(wrong, "Step 2 did not bring what it should: exit code 1");
+        assert_eq!(wrong, "Step 2 did not return what it should: exit code 1");
         let good: Vec<&str> = steps().iter().map(|step| step.expected).collect();
         assert_eq!(called(&good), Err(ANSWER.to_owned()));
     }

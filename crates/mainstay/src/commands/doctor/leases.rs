@@ -26,7 +26,7 @@ fn judged<'a>(holders: impl Iterator<Item = (&'a Holder, Liveness, bool)>) -> Ve
     for (holder, liveness, free) in holders {
         let complaint = match (liveness, free) {
             (Liveness::Stopped, _) => "which is stopped",
-            (Liveness::Alive, true) => "which runs but has not renewed it in time",
+            (Liveness::Alive, true) => "which is running but has not renewed it in time",
             (_, true) => {
                 left += 1;
                 continue;
@@ -49,7 +49,7 @@ fn judged<'a>(holders: impl Iterator<Item = (&'a Holder, Liveness, bool)>) -> Ve
     if findings.is_empty() {
         let mut message = format!("{held} held");
         if left > 0 {
-            message.push_str(&format!(", {left} left by processes that are gone and free to take"));
+            message.push_str(&format!(", {left} left by dead processes and free to take"));
         }
         findings.push(Finding::ok("leases", message));
     }

@@ -17,7 +17,7 @@ pub(super) fn examine(store: &Store, paths: &Paths, now: i64) -> Vec<Finding> {
         Err(error) => return vec![remedy::problem("store", &error, paths)],
     };
     let mut findings = vec![
-        Finding::ok("store", format!("{} opens", info.place)),
+        Finding::ok("store", format!("{} opens fine", info.place)),
         Finding::ok("engine", engine(&info)),
         Finding::ok("schema", schema(&info)),
     ];
@@ -48,7 +48,7 @@ fn journal(info: &Info, paths: &Paths) -> Option<Finding> {
         "wal" => Some(Finding::ok("journal", "write-ahead log")),
         _ => Some(Finding::warning(
             "journal",
-            "rollback mode, where readers and writers wait for each other",
+            "rollback mode: readers and writers wait for each other",
             paths.command("store copy --to PATH-ON-A-LOCAL-DISK"),
         )),
     }
@@ -67,7 +67,7 @@ fn log(info: &Info, paths: &Paths) -> Option<Finding> {
     } else {
         format!("ps -o pid,etime,args -p {}", processes.join(","))
     };
-    let message = format!("the write-ahead log has {size}: some process reads without end");
+    let message = format!("the write-ahead log has {size}: some process never stops reading");
     Some(Finding::warning("log", message, next))
 }
 
@@ -87,7 +87,7 @@ fn syncs(info: &Info, paths: &Paths) -> Option<Finding> {
 fn content(store: &Store, paths: &Paths) -> Finding {
     match store.check(Depth::Quick) {
         Ok(problems) => match problems.first() {
-            None => Finding::ok("content", "the quick check finds nothing wrong"),
+            None => Finding::ok("content", "the quick check found no problems"),
             Some(first) => {
                 Finding::problem("content", wording::line(first), paths.command("store check"))
             }

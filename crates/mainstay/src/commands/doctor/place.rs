@@ -34,7 +34,7 @@ pub(super) fn home(home: &Path) -> Finding {
         Err(error) => {
             return Finding::problem(
                 "home",
-                format!("{shown} cannot be looked at: {error}"),
+                format!("could not read {shown}: {error}"),
                 format!("ls -ld {quoted}"),
             );
         }
@@ -48,14 +48,14 @@ pub(super) fn home(home: &Path) -> Finding {
     }
     let mode = found.permissions().mode() & 0o777;
     if mode == PRIVATE_DIR {
-        return Finding::ok("home", format!("{shown} is private to its owner"));
+        return Finding::ok("home", format!("{shown} is private"));
     }
     let next = format!("chmod 700 {quoted}");
     if mode & PRIVATE_DIR == PRIVATE_DIR {
-        let message = format!("{shown} is open to other users (mode {mode:03o})");
+        let message = format!("other users can open {shown} (mode {mode:03o})");
         return Finding::warning("home", message, next);
     }
-    Finding::problem("home", format!("{shown} is closed to its owner (mode {mode:03o})"), next)
+    Finding::problem("home", format!("its owner cannot open {shown} (mode {mode:03o})"), next)
 }
 
 /// The store's file, if there is one, is for its owner alone.
@@ -63,7 +63,7 @@ pub(super) fn permissions(file: &Path) -> Option<Finding> {
     let found = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let mode = found.permissions().mode() & 0o777;
     if mode == PRIVATE_FILE {
-        return Some(Finding::ok("file", format!("{} is private to its owner", file.display())));
+        return Some(Finding::ok("file", format!("{} is private", file.display())));
     }
     Some(Finding::warning(
         "file",
@@ -92,8 +92,8 @@ pub(super) fn file_system(system: &FileSystem, place: &Path, paths: &Paths) -> F
         return Finding::problem(
             "disk",
             format!(
-                "{shown} is on a network file system ({kind}), where an SQLite store cannot be \
-                 kept safely; keep it on a local disk or in PostgreSQL"
+                "{shown} is on a network file system ({kind}), which is not safe for an SQLite \
+                 store; use a local disk or PostgreSQL"
             ),
             paths.command("store copy --to PATH-ON-A-LOCAL-DISK"),
         );
@@ -102,8 +102,8 @@ pub(super) fn file_system(system: &FileSystem, place: &Path, paths: &Paths) -> F
         return Finding::warning(
             "disk",
             format!(
-                "{shown} ({kind}) has blocks of {} bytes; below {SAFE_BLOCK} a full disk can kill \
-                 a process",
+                "{shown} ({kind}) has blocks of {} bytes; below {SAFE_BLOCK}, a full disk can \
+                 kill a process",
                 system.block_size
             ),
             paths.command("store copy --to PATH-ON-ANOTHER-DISK"),
@@ -118,12 +118,12 @@ pub(super) fn space(system: &FileSystem, place: &Path) -> Finding {
     let next = format!("df -h {}", wording::path(place));
     match system.free_bytes {
         free if free < TOO_LITTLE => {
-            Finding::problem("space", format!("only {left} are left on the store's disk"), next)
+            Finding::problem("space", format!("only {left} free on the store's disk"), next)
         }
         free if free < LITTLE => {
-            Finding::warning("space", format!("{left} are left on the store's disk"), next)
+            Finding::warning("space", format!("{left} free on the store's disk"), next)
         }
-        _ => Finding::ok("space", format!("{left} are left")),
+        _ => Finding::ok("space", format!("{left} free")),
     }
 }
 

@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{engine, humans_only};
 
-/// Say whether a fact was right
+/// Say whether a fact was helpful
 ///
-/// What is trusted more is found first; what is trusted less than 0.3 is not brought to a session.
+/// Trusted facts are found first; facts trusted less than 0.3 are not recalled.
 #[derive(Args, Debug)]
 pub(crate) struct FeedbackArgs {
-    /// The fact's number
+    /// Number of the fact
     id: String,
 
     /// What it was
@@ -24,14 +24,14 @@ pub(crate) struct FeedbackArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Right, or of use
+    /// Correct or useful
     Helpful,
-    /// Wrong, or misleading
+    /// Wrong or misleading
     Unhelpful,
 }
 
 pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error> {
-    humans_only::require("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let id = super::fact_id(&args.id)?;
     let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
@@ -39,6 +39,6 @@ pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error>
     let trust = store.write(|tx| facts::feedback(tx, owner, id, helpful))?;
     let trust = trust.ok_or_else(|| super::no_fact(id))?;
     let data = json!({ "id": id.number(), "trust": trust });
-    context.output.answer(&data, &format!("Fact {id} is trusted {trust:.2} now.\n"))?;
+    context.output.answer(&data, &format!("Fact {id} now has trust {trust:.2}.\n"))?;
     Ok(Exit::Done)
 }

@@ -12,11 +12,11 @@ use crate::{engine, humans_only, wording};
 
 /// Forget facts
 ///
-/// All that were named, or none where one of them is not there. Notes are removed by `mainstay memory
+/// Forgets all of them, or none if one does not exist. Notes are removed with `mainstay memory
 /// notes --remove TEXT`.
 #[derive(Args, Debug)]
 pub(crate) struct ForgetArgs {
-    /// The facts' numbers
+    /// Numbers of the facts
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ForgetArgs {
 type Forgotten = Result<Vec<Fact>, FactId>;
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
-    humans_only::require("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let mut ids = Vec::new();
     for typed in &args.ids {
         let id = super::fact_id(typed)?;

@@ -18,22 +18,22 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{engine, humans_only, redaction};
 
-/// Remember what a file says
+/// Import notes and facts from a file
 ///
-/// The file has lines of JSON, as `mainstay memory export` writes them, or plain lines or a list in
-/// Markdown, each of which becomes a fact. What is known already stays as it is, so a file can be
-/// imported again.
+/// Reads JSON Lines, as `mainstay memory export` writes them, or plain lines and Markdown lists,
+/// where each line becomes a fact. What is already known stays as it is, so a file can be imported
+/// again.
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
-    /// The file
+    /// File to import
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// Make notes of plain lines, about you or this workspace
+    /// Make plain lines notes, about you or this workspace
     #[arg(long, value_enum, value_name = "ABOUT")]
     notes: Option<About>,
 
-    /// The category of facts from plain lines
+    /// Category of facts from plain lines
     #[arg(long)]
     category: Option<String>,
 }
@@ -43,17 +43,17 @@ const LONGEST: u64 = 256 << 20;
 const TOGETHER: usize = 200;
 
 pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
-    humans_only::require("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let name = args.file.display();
     let unreadable = |error: String| {
-        Error::usage(format!("{name} cannot be read: {error}"))
-            .hint("Name a file of lines: JSON, plain text or a list in Markdown.")
+        Error::usage(format!("could not read {name}: {error}"))
+            .hint("Pass a file with JSON Lines, plain lines or a Markdown list.")
     };
     let text = contents(&args.file).map_err(|error| unreadable(error.to_string()))?;
     let text = redaction::typed(&text, context)?;
     let wrong = |wrong: String| {
-        Error::usage(format!("{name} cannot be imported: {wrong}; nothing was remembered"))
-            .hint("Mend that line; `mainstay memory export` shows how lines look.")
+        Error::usage(format!("could not import {name}: {wrong}; nothing was remembered"))
+            .hint("Fix that line; `mainstay memory export` shows the format.")
     };
     let read = lines::read(&text).map_err(wrong)?;
     let limits = super::memory_settings(context)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<Exit, Error> {
         known += added.len() as u64 - fresh;
     }
     let data = json!({ "facts": { "new": new, "known": known }, "notes": notes.len() });
-    let mut text = format!("Read {name}: {new} new facts, {known} known already");
+    let mut text = format!("Imported {name}: {new} new facts, {known} already known");
     if !notes.is_empty() {
         text.push_str(&format!(", {} notes", notes.len()));
     }
@@ -88,7 +88,7 @@ fn contents(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
     if text.len() as u64 > LONGEST {
-        return Err(io::Error::other(format!("it has more than {} MiB", LONGEST >> 20)));
+        return Err(io::Error::other(format!("it is larger than {} MiB", LONGEST >> 20)));
     }
     Ok(text)
 }

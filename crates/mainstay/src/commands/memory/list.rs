@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Show the notes, and the newest facts
+/// Show the notes and the newest facts
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Only facts of this category
@@ -27,7 +27,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "ID")]
     before: Option<String>,
 
-    /// At most so many facts
+    /// Show at most this many facts
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: usize,
 }
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let elsewhere = places.iter().filter(|other| **other != place).count() as u64;
     if elsewhere > 0 {
         text.push_str(&format!(
-            "There are notes about {} too.\n\n",
+            "There are also notes about {}.\n\n",
             wording::count(elsewhere, "other workspace")
         ));
     }
@@ -91,6 +91,11 @@ fn nothing(context: &Context) -> Result<Exit, Error> {
     let data = json!({
         "notes": { "user": [], "workspace": [], "workspaces": [] }, "facts": [], "count": 0,
     });
-    context.output.answer(&data, "Nothing is remembered yet: `mainstay memory add TEXT`\n")?;
+    context.output.answer(
+        &data,
+        &context
+            .paths()?
+            .completed("Nothing is remembered yet. Add a fact: `mainstay memory add TEXT`\n"),
+    )?;
     Ok(Exit::Done)
 }

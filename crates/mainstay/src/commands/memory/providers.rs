@@ -12,10 +12,10 @@ use crate::progress::Progress;
 use crate::providers::{self, ProviderCheck};
 use crate::wording;
 
-/// See who has memories besides Mainstay itself, and whether each answers
+/// List external memory providers, and check that each one answers
 ///
-/// Asks every provider in [[memory.providers]] of config.toml, all at once, each within its time, and
-/// says what came. The exit code is 0 only when all answered.
+/// Asks every provider in [[memory.providers]] of config.toml, all at once, each within its time
+/// limit, and shows the answers. The exit code is 0 only if all of them answered.
 #[derive(Args, Debug)]
 pub(crate) struct ProvidersArgs {
     /// What to ask them
@@ -37,7 +37,8 @@ pub(crate) fn run(args: &ProvidersArgs, context: &Context) -> Result<Exit, Error
     let mut text: String = check.iter().map(provider_lines).collect();
     if check.is_empty() {
         let place = wording::path(config.path());
-        text = format!("There are none. [[memory.providers]] in {place} names them.\n");
+        text =
+            format!("No external memory providers. Add them as [[memory.providers]] to {place}.\n");
     }
     context.output.answer(&data, &text)?;
     let all = check.iter().all(|one| one.answer.is_ok());
@@ -48,7 +49,7 @@ fn provider_lines(check: &ProviderCheck) -> String {
     let description = &check.description;
     let mut traits = Vec::new();
     if description.write {
-        traits.push("is given what is remembered");
+        traits.push("gets new memories");
     }
     if description.trusted {
         traits.push("trusted");
@@ -65,14 +66,14 @@ fn provider_lines(check: &ProviderCheck) -> String {
                 more => format!("{more} memories"),
             };
             let took = check.took.as_millis();
-            let by = choice.recall.as_ref().map(|used| format!(", by its tool {}", used.tool));
+            let by = choice.recall.as_ref().map(|used| format!(", with its tool {}", used.tool));
             text.push_str(&format!("  answers in {took} ms{}: {count}\n", by.unwrap_or_default()));
             if description.write
                 && let mainstay_agent::memory::external::Kind::Server(_) = description.kind
             {
                 text.push_str(&match &choice.remember {
-                    Some(used) => format!("  remembers by its tool {}\n", used.tool),
-                    None => "  has no tool to remember with: name one with remember_tool\n".into(),
+                    Some(used) => format!("  remembers with its tool {}\n", used.tool),
+                    None => "  has no tool to remember with; set remember_tool\n".into(),
                 });
             }
             for memory in memories {

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List the sessions, last used first
+/// List sessions, most recently used first
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Show at most this many
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         ));
     }
     if sessions.is_empty() {
-        text.push_str("There are no sessions yet. Begin one with `mainstay run \"…\"`.\n");
+        text.push_str(&paths.completed("No sessions yet. Start one with `mainstay run \"…\"`.\n"));
     }
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)

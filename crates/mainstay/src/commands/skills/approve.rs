@@ -12,16 +12,16 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::humans_only;
 
-/// Show what a proposed skill changes, and use it from now on
+/// Show what a proposed skill changes, and start using it
 ///
-/// The skill is put in place as a whole. One that was changed since the proposal was made is left
-/// alone; the version that is replaced goes to the trash.
+/// The skill is replaced as a whole, and the old version goes to the trash. A skill that changed
+/// after the proposal was made is left alone.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// The proposal (the start of its id is enough); see `mainstay skills proposals`
+    /// Proposal to approve (a prefix of its ID is enough); see `mainstay skills proposals`
     id: String,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let by = format!("`mainstay skills approve` ({})", ProcessIdentity::current());
     let approved = skills::approve(&store, owner, &shelf, found.id, &by)?;
     let name = &approved.name;
-    let text = format!("Approved. New sessions are told of {name}{}\n", super::in_a_chat(name));
+    let text = format!("Approved. New sessions know {name}{}\n", super::in_a_chat(name));
     context.output.answer(&proposals::data(&approved), &text)?;
     Ok(Exit::Done)
 }

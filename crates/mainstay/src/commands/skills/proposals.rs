@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List the skills that models propose, or show what one would change
+/// List skills that models propose, or show what one would change
 #[derive(Args, Debug)]
 pub(crate) struct ProposalsArgs {
-    /// Show this one (the start of its id is enough)
+    /// Proposal to show (a prefix of its ID is enough)
     id: Option<String>,
 
-    /// Also those that were decided
+    /// Also show decided proposals
     #[arg(long, conflicts_with = "id")]
     all: bool,
 }
@@ -67,7 +67,7 @@ fn line(proposal: &Proposal) -> String {
     );
     if let Some(origin) = &proposal.origin {
         let _ =
-            write!(text, "; the session had read words from {}", visible(&wording::line(origin)));
+            write!(text, "; the session had read text from {}", visible(&wording::line(origin)));
     }
     text.push('\n');
     text

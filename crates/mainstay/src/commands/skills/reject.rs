@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::humans_only;
 
-/// Turn a proposed skill down
+/// Reject a proposed skill
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// The proposal (the start of its id is enough); see `mainstay skills proposals`
+    /// Proposal to reject (a prefix of its ID is enough); see `mainstay skills proposals`
     id: String,
 }
 

@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::humans_only;
 
-/// Move a skill of the home to the trash, where `restore` finds it
+/// Move a skill of the home to the trash; `skills restore` brings it back
 #[derive(Args, Debug)]
 pub(crate) struct RemoveArgs {
-    /// Its name
+    /// Name of the skill
     name: String,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn run(args: &RemoveArgs, context: &Context) -> Result<Exit, Error> {
     }
     let path = shelf.lock()?.remove(&args.name)?;
     let restore = paths.command(&format!("skills restore {}", args.name));
-    let text = format!("Removed {}. Bring it back: `{restore}`\n", args.name);
+    let text = format!("Removed {}. Restore it: `{restore}`\n", args.name);
     context.output.answer(&json!({ "name": args.name, "trash": path }), &text)?;
     Ok(Exit::Done)
 }

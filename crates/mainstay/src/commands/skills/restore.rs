@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::humans_only;
 
-/// Bring back the skill of this name that was removed or replaced last
+/// Restore the skill of this name that was removed or replaced last
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
-    /// Its name
+    /// Name of the skill
     name: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> 
             error
         }
     })?;
-    let text = format!("{} is back.\n", args.name);
+    let text = format!("Restored {}.\n", args.name);
     context.output.answer(&json!({ "name": args.name }), &text)?;
     Ok(Exit::Done)
 }

@@ -8,14 +8,14 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{humans_only, wording};
 
-/// List what was removed or replaced, or delete it for good
+/// List removed and replaced skills, or delete them for good
 #[derive(Args, Debug)]
 pub(crate) struct TrashArgs {
-    /// Delete all of it for good
+    /// Delete everything in the trash for good
     #[arg(long)]
     empty: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short, requires = "empty")]
     yes: bool,
 }

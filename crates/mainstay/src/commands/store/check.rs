@@ -10,9 +10,9 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::wording;
 
-/// Check everything in the store: every page, index and row, every blob's hash, every gap
+/// Check the whole store: every page, index, row, blob hash and sequence
 ///
-/// The exit code is 0 only when nothing is wrong. Nothing is changed or repaired.
+/// The exit code is 0 only if nothing is wrong. Nothing is changed or repaired.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {}
 
@@ -43,9 +43,9 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
         text.push_str(&format!("problem: {}\n", wording::line(problem)));
     }
     match next {
-        None => text.push_str(&format!("{} is sound.\n", paths.store)),
+        None => text.push_str(&format!("{} has no problems.\n", paths.store)),
         Some(next) => text.push_str(&format!(
-            "{} in {}.\nnext: bring a backup back with `{next}`; the damaged store is kept.\n",
+            "{} in {}.\nnext: restore a backup with `{next}`; the damaged store is kept.\n",
             wording::count(u64::try_from(problems.len()).unwrap_or(u64::MAX), "problem"),
             paths.store
         )),

@@ -14,13 +14,13 @@ use crate::paths::location;
 use crate::progress::Progress;
 use crate::wording;
 
-/// Copy everything to another place, on either engine
+/// Copy the store to another place, on either engine
 ///
-/// The store is read at one moment. The copy is compared table by table, by counts and hashes,
-/// and appears as a whole or not at all.
+/// The store is read at one moment. The copy is compared table by table, by counts and hashes, and
+/// appears as a whole or not at all.
 #[derive(Args, Debug)]
 pub(crate) struct CopyArgs {
-    /// Where to: a path, or postgres://USER:PASSWORD@HOST/DATABASE; no store may be there
+    /// Target: a path, or postgres://USER:PASSWORD@HOST/DATABASE; it must not hold a store
     #[arg(long, value_name = "PATH|URL", value_hint = ValueHint::FilePath)]
     to: OsString,
 }
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CopyArgs, context: &Context) -> Result<Exit, Error> {
 
     if !others.is_empty() {
         context.output.warning(format!(
-            "{} had the store open; what was written during the copy is not in it",
+            "{} had the store open; what they wrote during the copy is not in it",
             others.join(", ")
         ));
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(_args: &InfoArgs, context: &Context) -> Result<Exit, Error> {
 /// The facts with objects where there are names.
 fn as_data(info: &Info) -> Result<Value, Error> {
     let mut data = serde_json::to_value(info)
-        .map_err(|error| Error::failed(format!("the facts cannot be JSON: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not write the answer as JSON: {error}")))?;
     data["schema"] = object(&info.schema).into();
     data["tables"] = object(&info.tables).into();
     Ok(data)
