@@ -8,7 +8,7 @@
 mod asker;
 pub(crate) mod commands;
 mod conversation;
-mod input;
+pub(crate) mod input;
 mod opening;
 mod place;
 mod plain;

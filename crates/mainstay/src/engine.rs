@@ -248,3 +248,23 @@ pub(crate) fn exit(ended: &TurnReport) -> Exit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_the_program_with_the_code_of_its_outcome() {
+        let code = |ending| {
+            let (answer, usage) = (String::new(), mainstay_message::Usage::default());
+            exit(&TurnReport { ending, answer, usage, cost: 0 }).code()
+        };
+        let over = |outcome| code(TurnEnding::Over(outcome, None));
+        assert_eq!(over(Outcome::Answered), 0);
+        assert_eq!(over(Outcome::Failed), 1);
+        assert_eq!(over(Outcome::Stuck), 1);
+        assert_eq!(over(Outcome::Interrupted), 1);
+        assert_eq!(over(Outcome::Cancelled), 130);
+        assert_eq!(code(TurnEnding::Parked { reason: String::new(), resume_at: None }), 3);
+    }
+}

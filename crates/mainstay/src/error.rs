@@ -175,4 +175,35 @@ mod tests {
         assert_eq!(code(taken), 4);
         assert_eq!(code(mainstay_store::Error::Io("broken".into())), 1);
     }
+
+    #[test]
+    fn an_unknown_id_is_told_with_the_command_that_lists_those_there_are() {
+        for (what, command) in [
+            ("session", Some("`mainstay sessions list`")),
+            ("request", Some("`mainstay approvals`")),
+            ("question", Some("`mainstay approvals`")),
+            ("rule", Some("`mainstay approvals rules`")),
+            ("proposal", None),
+        ] {
+            let unknown =
+                mainstay_store::Error::UnknownId { what: what.to_owned(), typed: "x".to_owned() };
+            let error = Error::from(unknown);
+            assert_eq!(error.kind, Kind::Usage, "{what}");
+            let listed = error.hints.iter().filter(|hint| hint.contains("`mainstay ")).count();
+            assert_eq!(listed, usize::from(command.is_some()), "{what}: {:?}", error.hints);
+            if let Some(command) = command {
+                assert!(error.hints.iter().any(|hint| hint.contains(command)), "{error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_error_has_the_exit_code_of_who_must_act() {
+        let code = |kind: Kind| kind.exit().code();
+        assert_eq!(code(Kind::Usage), 2);
+        assert_eq!(code(Kind::Configuration), 2);
+        assert_eq!(code(Kind::InUse), 4);
+        assert_eq!(code(Kind::Interrupted), 130);
+        assert_eq!(code(Kind::Failed), 1);
+    }
 }

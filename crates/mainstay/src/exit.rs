@@ -54,3 +54,17 @@ impl From<Exit> for ExitCode {
         exit.code().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_end_has_its_own_number_and_meaning() {
+        let mut codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
+        assert!(codes.is_sorted(), "{codes:?}");
+        codes.dedup();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 130]);
+        assert!(Exit::ALL.iter().all(|exit| !exit.meaning().is_empty()));
+    }
+}

@@ -240,3 +240,90 @@ fn print_line(line: &str) {
     let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
     let _ = output.flush();
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_agent::Friction;
+    use mainstay_journal::{CallId, SessionId, TurnId};
+    use mainstay_store::Id;
+
+    use super::*;
+    use crate::chat::input::prompt::tests::request;
+    use crate::paths::Globals;
+
+    fn parked(requests: Vec<Request>, questions: Vec<Question>, reason: &str) -> Vec<String> {
+        let globals = Globals { home: Some("/h".into()), ..Globals::default() };
+        let paths = Paths::resolve(&globals).unwrap();
+        let output = TurnOutput { requests, questions, ..TurnOutput::new(false) };
+        output.ways_on(reason, &paths, "mainstay --home /h resume X")
+    }
+
+    #[test]
+    fn a_request_is_decided_by_a_command_that_can_be_pasted() {
+        let one = request("to run `ls`", Friction::Key);
+        let id = one.id;
+        assert_eq!(
+            parked(vec![one], Vec::new(), ""),
+            [
+                format!(
+                    "Allow it: `mainstay --home /h approve {id}`; refuse it: `mainstay --home /h \
+                     deny {id}`."
+                ),
+                "Then continue with `mainstay --home /h resume X`; add --yes to allow everything \
+                 else too."
+                    .to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn several_requests_are_told_apart_by_what_they_want() {
+        let requests = vec![
+            request("to run `ls`", Friction::Key),
+            request("to run `rm`\n`rm again`\u{1b}[2J", Friction::Key),
+        ];
+        let hints = parked(requests, Vec::new(), "");
+        assert_eq!(hints.len(), 3);
+        assert!(hints[0].starts_with("shell wants to run `ls`. Allow it: `"), "{hints:?}");
+        assert!(hints[1].starts_with("shell wants to run `rm`; `rm again`"), "{hints:?}");
+        assert!(!hints[1].contains('\u{1b}'), "{hints:?}");
+    }
+
+    #[test]
+    fn a_question_is_answered_and_names_its_choices() {
+        let question = Question {
+            id: Id::new(),
+            session: SessionId::new(),
+            turn: TurnId::new(),
+            call: CallId::new(),
+            text: "Which colour?".to_owned(),
+            choices: vec!["red".to_owned(), "blue".to_owned()],
+            asked_at: 0,
+        };
+        let id = question.id;
+        assert_eq!(
+            parked(Vec::new(), vec![question], ""),
+            [
+                format!("Answer (red, blue): `mainstay --home /h answer {id} TEXT`."),
+                "Then continue with `mainstay --home /h resume X`.".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn without_a_question_the_turn_is_continued_or_given_more_money() {
+        let hints = |reason| parked(Vec::new(), Vec::new(), reason);
+        assert_eq!(hints("the provider is busy"), ["Continue with `mainstay --home /h resume X`."]);
+        assert_eq!(
+            hints("the budget of this turn is spent"),
+            ["Raise the budget: `mainstay --home /h resume X --budget USD`."]
+        );
+    }
+
+    #[test]
+    fn a_call_is_one_line_whatever_it_holds() {
+        assert_eq!(brief(&json!({ "command": "\n ls \u{7}\n rm" })), " ls  …");
+        assert_eq!(brief(&json!({ "x": 1 })), "{\"x\":1}");
+        assert!(first_line(&"x".repeat(500)).chars().count() < 130);
+    }
+}

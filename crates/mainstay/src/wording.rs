@@ -174,6 +174,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wanted_is_a_sentence_that_no_action_can_break_out_of() {
+        use crate::chat::input::prompt::tests::request;
+        let request = request("to run `ls\u{1b}[2J`", mainstay_agent::Friction::Key);
+        let said = wants(&request);
+        assert!(said.starts_with("shell wants to run `ls"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said}");
+    }
+
+    #[test]
     fn one_is_not_many() {
         assert_eq!(count(1, "row"), "1 row");
         assert_eq!(count(0, "row"), "0 rows");
