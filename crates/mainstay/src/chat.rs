@@ -35,7 +35,7 @@ pub(crate) fn can_be_drawn() -> bool {
 }
 
 /// Talks until somebody leaves.
-pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
+pub(crate) fn run(place: Place<'_>) -> Result<Exit, Error> {
     let history = History::of(&place.paths.home);
     let colours = if place.context.output.is_coloured() { Colours::On } else { Colours::Off };
     let (width, height) = Terminal::size();
@@ -49,7 +49,7 @@ pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
         .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let terminal = Terminal::take()
         .map_err(|error| Error::failed(format!("could not use the terminal: {error}")))?;
-    let ended = runtime.block_on(Conversation::hold(place, screen, painter));
+    let ended = runtime.block_on(Conversation::run_until_left(place, screen, painter));
     drop(terminal);
     // What blocks a thread elsewhere does not hold the end up.
     runtime.shutdown_background();

@@ -300,14 +300,14 @@ fn environment() -> Vec<Layer> {
 }
 
 /// Reads one file; a missing one says nothing.
-fn read<T: serde::de::DeserializeOwned + shape::Known>(
+fn read<T: serde::de::DeserializeOwned + shape::KnownKeys>(
     path: &Path,
     output: Output,
 ) -> Result<Option<Table>, Error> {
     let Some(text) = text_of(path)? else { return Ok(None) };
     let table: Table =
         toml::from_str(&text).map_err(|error| unusable(path, &parser_message(&error)))?;
-    for key in T::strangers(&table) {
+    for key in T::unknown_keys(&table) {
         output.warning(format!("{}: {key}", path.display()));
     }
     // Read as what it means, so that a value of the wrong type is told with its line.

@@ -7,7 +7,7 @@ use mainstay_agent::policy::Decision;
 use mainstay_tools::sandbox::{Mode, Network, NetworkWay, Support};
 
 /// What a run says first where the kernel cannot hold commands to what the configuration says.
-pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<String> {
+pub(crate) fn sandbox_warning(settings: &Settings, workspace: &Path) -> Option<String> {
     let required = match settings.sandbox.mode {
         Mode::Off => return None,
         Mode::On => false,

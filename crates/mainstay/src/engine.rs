@@ -50,7 +50,7 @@ pub(crate) fn make_home(paths: &Paths) -> Result<(), Error> {
 }
 
 /// What a user's words are to a model: where they call for a skill, it goes along.
-pub(crate) fn said(
+pub(crate) fn message_content(
     agent: &Agent,
     workspace: &Path,
     text: String,
@@ -108,7 +108,7 @@ pub(crate) fn agent(
         .into_iter()
         .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })
         .collect();
-    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
+    if let Some(words) = confinement::sandbox_warning(&agent_settings, workspace) {
         context.output.warning(words);
     }
     Ok(Agent::new(store, owner, keeper, agent_settings))

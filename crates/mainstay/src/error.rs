@@ -60,6 +60,11 @@ impl Error {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
     }
 
+    /// The user stopped it.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Interrupted, message: message.into(), hints: Vec::new() }
+    }
+
     /// Adds a next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

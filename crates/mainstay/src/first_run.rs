@@ -19,11 +19,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::name::Name;
 use crate::context::Context;
 use crate::engine;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::humans_only;
 use crate::paths::Paths;
 
@@ -51,7 +51,7 @@ pub(crate) fn ensure_model(
     let chosen = engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
             done = run.begin(asks) => done,
-            () = cancel.cancelled() => Err(stopped()),
+            () = cancel.cancelled() => Err(Error::interrupted("stopped; no model was chosen")),
         }
     })??;
     chosen.map(|_| true).ok_or_else(|| nothing_found(&[]))
@@ -69,18 +69,13 @@ pub(crate) fn choose_for_init(context: &Context, paths: &Paths) -> Result<Option
     engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
             done = run.begin(true) => done,
-            () = cancel.cancelled() => Err(stopped()),
+            () = cancel.cancelled() => Err(Error::interrupted("stopped; no model was chosen")),
         }
     })?
 }
 
 fn can_ask(context: &Context) -> bool {
     !context.json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-fn stopped() -> Error {
-    let message = "stopped; no model was chosen".to_owned();
-    Error { kind: Kind::Interrupted, message, hints: Vec::new() }
 }
 
 /// The three ways to go on.
@@ -177,7 +172,7 @@ impl FirstRun<'_> {
             match trial {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,
                 Trial::OnlySpeaks(said) => {
-                    say(&capital(&only_speaks(&said)));
+                    say(&crate::wording::capital(&only_speaks(&said)));
                     if question::yes("Use it anyway, just to talk? [y/N] ").await? {
                         return self.settle(&one, "it only talks").await;
                     }
@@ -251,9 +246,9 @@ impl FirstRun<'_> {
         if let Some(window) = window.and_then(|window| i64::try_from(window).ok()) {
             changes.push((named(&["models", &name, "window"]), vec![window.into()]));
         }
-        let turn = Turn::take(&self.paths.home)?;
+        let lock = HomeLock::take(&self.paths.home)?;
         edit::set(self.config.path(), &changes)?;
-        drop(turn);
+        drop(lock);
         let window = match window {
             Some(window) => format!("a window of {window} tokens"),
             None => "unknown window".to_owned(),
@@ -288,14 +283,6 @@ fn only_speaks(said: &str) -> String {
     } else {
         format!("it answers, but did not call the tool; it said: {said}")
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
-        .unwrap_or_default()
 }
 
 /// Says a line beside the answer. In JSON too: what is chosen here must be no surprise.

@@ -6,6 +6,7 @@ use mainstay_tools::keeper;
 
 use crate::env;
 use crate::error::Error;
+use crate::wording;
 
 /// Refuses when an agent's command runs this: an agent must not decide about itself.
 pub(crate) fn require(what: &str) -> Result<(), Error> {
@@ -41,9 +42,7 @@ fn unconfirmed(action: &str) -> Error {
 
 /// "delete 1 session" as "Delete 1 session?".
 fn question(action: &str) -> String {
-    let mut letters = action.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    format!("{}{}?", first.unwrap_or_default(), letters.as_str())
+    format!("{}?", wording::capital(action))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::engine;
-use crate::error::{self, Error};
+use crate::error::Error;
 use crate::paths::Paths;
 
 /// How many memories are asked for.
@@ -43,7 +43,7 @@ fn line(program: &keeper::Program) -> String {
 }
 
 /// Asks all of them at once, each within its limit. What was started for that has ended.
-pub(crate) fn look(
+pub(crate) fn check_all(
     paths: &Paths,
     config: &Config,
     query: &str,
@@ -55,14 +55,14 @@ pub(crate) fn look(
         return Ok(Vec::new());
     }
     engine::block_on(async |cancel| {
-        let looking = join_all(all.iter().map(|provider| ask(provider, query)));
-        let looked = tokio::select! {
-            looked = looking => Ok(looked),
-            () = cancel.cancelled() => Err(stopped()),
+        let checking = join_all(all.iter().map(|provider| ask(provider, query)));
+        let checks = tokio::select! {
+            checks = checking => Ok(checks),
+            () = cancel.cancelled() => Err(Error::interrupted("stopped")),
         };
         drop(all);
         keeper.leave_without_trace().await;
-        looked
+        checks
     })?
 }
 
@@ -76,9 +76,4 @@ async fn ask(provider: &External, query: &str) -> ProviderCheck {
         answer: answer.map_err(|trouble| trouble.0),
         took: begun.elapsed(),
     }
-}
-
-fn stopped() -> Error {
-    let kind = error::Kind::Interrupted;
-    Error { kind, message: "stopped".to_owned(), hints: Vec::new() }
 }

@@ -9,6 +9,7 @@ use mainstay_journal::turn::Outcome;
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
+use crate::chat::render::calls::brief;
 use crate::error::Error;
 use crate::paths::Paths;
 use crate::{redaction, wording};
@@ -65,7 +66,7 @@ impl TurnOutput {
         }
         match event {
             Event::ToolCall { name, arguments, .. } if self.watched => {
-                say(&format!("> {name} {}", brief(arguments)));
+                say(&format!("> {name} {}", first_line(&brief(name, arguments))));
             }
             Event::ToolResult { text, failed, .. } if self.watched => {
                 let mark = if *failed { "failed: " } else { "" };
@@ -209,16 +210,6 @@ fn spent(ended: &TurnReport) -> String {
     }
 }
 
-/// The arguments of a call on one line: the one that matters, where there is one.
-fn brief(arguments: &Value) -> String {
-    let main_arguments = ["command", "path", "pattern", "action"];
-    let text = main_arguments
-        .iter()
-        .find_map(|name| arguments.get(name).and_then(Value::as_str))
-        .map_or_else(|| arguments.to_string(), str::to_owned);
-    first_line(&text)
-}
-
 fn first_line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let mut shown: String = line.chars().filter(|letter| !letter.is_control()).take(120).collect();
@@ -322,8 +313,10 @@ mod tests {
 
     #[test]
     fn a_call_is_one_line_whatever_it_holds() {
-        assert_eq!(brief(&json!({ "command": "\n ls \u{7}\n rm" })), " ls  …");
-        assert_eq!(brief(&json!({ "x": 1 })), "{\"x\":1}");
+        let line = |arguments: &Value| first_line(&brief("shell", arguments));
+        assert_eq!(line(&json!({ "command": "\nls\nrm" })), "ls …");
+        assert_eq!(line(&json!({ "x": 1 })), "{\"x\":1}");
+        assert!(!line(&json!({ "command": "a\u{1b}[2J" })).contains('\u{1b}'));
         assert!(first_line(&"x".repeat(500)).chars().count() < 130);
     }
 }

@@ -108,6 +108,21 @@ fn formatted(millis: i64, format: &str) -> String {
     }
 }
 
+/// A text with its first letter in upper case.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// A path below the workspace as people write it, relative to it; any other as it is. Both are
+/// escaped like the paths of snapshots.
+pub(crate) fn in_workspace(workspace: &Path, path: &str) -> String {
+    let workspace = workspace.canonicalize().unwrap_or_default();
+    let inside = format!("{}/", mainstay_tools::snapshot::escaped(&workspace));
+    path.strip_prefix(&inside).unwrap_or(path).to_owned()
+}
+
 /// Text of any shape as one line of bearable length.
 pub(crate) fn line(text: &str) -> String {
     const LONGEST: usize = 400;

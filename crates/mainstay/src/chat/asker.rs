@@ -29,7 +29,7 @@ impl Asker for ChatAsker {
     fn decide<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Option<Verdict>> {
         async move {
             let (sender, answer) = oneshot::channel();
-            let _gone = Gone(&self.0, request.id);
+            let _guard = QuestionGuard(&self.0, request.id);
             self.0.send(AskerMessage::Policy(request.clone(), sender)).ok()?;
             answer.await.ok()
         }
@@ -39,7 +39,7 @@ impl Asker for ChatAsker {
     fn answer<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<String>> {
         async move {
             let (sender, answer) = oneshot::channel();
-            let _gone = Gone(&self.0, question.id);
+            let _guard = QuestionGuard(&self.0, question.id);
             self.0.send(AskerMessage::Words(question.clone(), sender)).ok()?;
             answer.await.ok()
         }
@@ -52,9 +52,9 @@ impl Asker for ChatAsker {
 }
 
 /// Takes a question away when nobody waits for its answer.
-struct Gone<'a>(&'a UnboundedSender<AskerMessage>, Id);
+struct QuestionGuard<'a>(&'a UnboundedSender<AskerMessage>, Id);
 
-impl Drop for Gone<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
         // With the chat gone there is no question on the screen.
         let _ = self.0.send(AskerMessage::Gone(self.1));

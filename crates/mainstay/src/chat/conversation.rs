@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::chat::asker::{AskerMessage, Questions};
 use crate::chat::input::files;
-use crate::chat::input::keys::Act;
+use crate::chat::input::keys::KeyAction;
 use crate::chat::place::Place;
 use crate::chat::render::paint::Painter;
 use crate::chat::render::screen::Screen;
 use crate::chat::terminal;
 use crate::chat::terminal::Terminal;
-use crate::chat::turn::{Back, Running};
+use crate::chat::turn::{FinishedTurn, RunningTurn};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -41,7 +41,7 @@ pub(crate) struct Conversation<'a> {
     painter: Painter,
     /// The session; a turn has it while it runs.
     pub(crate) session: Option<OpenSession>,
-    pub(crate) turn: Option<Running>,
+    pub(crate) turn: Option<RunningTurn>,
     questions: Questions,
     /// Whether the chat ends when the turn has.
     pub(crate) leaving: bool,
@@ -55,12 +55,12 @@ pub(crate) struct Conversation<'a> {
 }
 
 /// What happened.
-enum Happened {
+enum ChatEvent {
     Input(Option<io::Result<TerminalEvent>>),
     TurnEvent(Event),
     Asked(AskerMessage),
     Files(Vec<String>),
-    Ended(Box<Result<Back, JoinError>>),
+    Ended(Box<Result<FinishedTurn, JoinError>>),
     /// Somebody wants the program to stop what it does, or to end.
     Interrupted,
     Terminated,
@@ -85,7 +85,7 @@ struct Sources {
 
 impl<'a> Conversation<'a> {
     /// Talks until somebody leaves.
-    pub(crate) async fn hold(
+    pub(crate) async fn run_until_left(
         place: Place<'a>,
         screen: Screen,
         painter: Painter,
@@ -122,7 +122,7 @@ impl<'a> Conversation<'a> {
         conversation.fit();
         conversation.greet();
         if conversation.place.session.is_some() {
-            conversation.take_up()?;
+            conversation.open_current_session()?;
         }
         conversation.run(&mut sources).await;
         conversation.leave().await
@@ -137,16 +137,16 @@ impl<'a> Conversation<'a> {
                 self.hung_up();
             }
             match self.next(sources).await {
-                Happened::Input(Some(Ok(input))) => self.input(input).await,
-                Happened::Input(_) | Happened::HungUp => self.hung_up(),
-                Happened::Resized => self.fit(),
-                Happened::Terminated => self.stop_and_leave(),
-                Happened::Interrupted => {
+                ChatEvent::Input(Some(Ok(input))) => self.input(input).await,
+                ChatEvent::Input(_) | ChatEvent::HungUp => self.hung_up(),
+                ChatEvent::Resized => self.fit(),
+                ChatEvent::Terminated => self.stop_and_leave(),
+                ChatEvent::Interrupted => {
                     let key = crossterm::event::KeyCode::Char('c');
                     let control = crossterm::event::KeyModifiers::CONTROL;
                     self.key(crossterm::event::KeyEvent::new(key, control)).await;
                 }
-                Happened::TurnEvent(event) => {
+                ChatEvent::TurnEvent(event) => {
                     self.show_event(&event);
                     while let Some(event) =
                         self.turn.as_mut().and_then(|turn| turn.events.try_recv().ok())
@@ -154,10 +154,10 @@ impl<'a> Conversation<'a> {
                         self.show_event(&event);
                     }
                 }
-                Happened::Asked(message) => self.questions.take(message, &mut self.screen),
-                Happened::Files(files) => self.screen.found_files(files),
-                Happened::Ended(ended) => self.turn_ended(*ended),
-                Happened::Time => self.look_around(),
+                ChatEvent::Asked(message) => self.questions.take(message, &mut self.screen),
+                ChatEvent::Files(files) => self.screen.found_files(files),
+                ChatEvent::Ended(ended) => self.turn_ended(*ended),
+                ChatEvent::Time => self.check_background(),
             }
             for panic in terminal::panics() {
                 self.screen.error(&format!("internal error: {panic}"), &[]);
@@ -166,7 +166,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn next(&mut self, sources: &mut Sources) -> Happened {
+    async fn next(&mut self, sources: &mut Sources) -> ChatEvent {
         let now = Instant::now();
         let wait = match self.drawn {
             _ if self.gone => now + REST,
@@ -181,23 +181,23 @@ impl<'a> Conversation<'a> {
         };
         tokio::select! {
             biased;
-            () = heard(&mut sources.terminate) => Happened::Terminated,
-            () = heard(&mut sources.hang_up) => Happened::Terminated,
-            () = heard(&mut sources.interrupt) => Happened::Interrupted,
-            Some(()) = sources.gone.recv() => Happened::HungUp,
-            () = heard(&mut sources.resized) => Happened::Resized,
-            input = sources.input.next(), if !self.gone => Happened::Input(input),
+            () = received(&mut sources.terminate) => ChatEvent::Terminated,
+            () = received(&mut sources.hang_up) => ChatEvent::Terminated,
+            () = received(&mut sources.interrupt) => ChatEvent::Interrupted,
+            Some(()) = sources.gone.recv() => ChatEvent::HungUp,
+            () = received(&mut sources.resized) => ChatEvent::Resized,
+            input = sources.input.next(), if !self.gone => ChatEvent::Input(input),
             event = async { events?.recv().await }, if events.is_some() => match event {
-                Some(event) => Happened::TurnEvent(event),
+                Some(event) => ChatEvent::TurnEvent(event),
                 // The turn is over; how, its task says.
                 None => match task {
-                    Some(task) => Happened::Ended(Box::new(task.await)),
-                    None => Happened::Time,
+                    Some(task) => ChatEvent::Ended(Box::new(task.await)),
+                    None => ChatEvent::Time,
                 },
             },
-            Some(message) = sources.asked.recv() => Happened::Asked(message),
-            Some(files) = sources.files.recv() => Happened::Files(files),
-            () = sleep_until(wait) => Happened::Time,
+            Some(message) = sources.asked.recv() => ChatEvent::Asked(message),
+            Some(files) = sources.files.recv() => ChatEvent::Files(files),
+            () = sleep_until(wait) => ChatEvent::Time,
         }
     }
 
@@ -222,15 +222,15 @@ impl<'a> Conversation<'a> {
         self.tick();
         let Some(act) = self.screen.key(key) else { return };
         match act {
-            Act::Send(words) => self.send(&words),
-            Act::Steer(words) => self.steer(&words),
-            Act::Stop => self.cancel(),
-            Act::Leave => self.stop_and_leave(),
-            Act::Abandon => self.abandon(),
-            Act::Command(slash, rest) => self.command(slash, &rest).await,
-            Act::Reply(reply) => self.questions.answer(reply, &mut self.screen),
-            Act::FindFiles => files::find(&self.place.workspace, &self.found),
-            Act::Redraw => self.redraw(),
+            KeyAction::Send(words) => self.send(&words),
+            KeyAction::Steer(words) => self.steer(&words),
+            KeyAction::Stop => self.cancel(),
+            KeyAction::Leave => self.stop_and_leave(),
+            KeyAction::Abandon => self.abandon(),
+            KeyAction::Command(slash, rest) => self.command(slash, &rest).await,
+            KeyAction::Reply(reply) => self.questions.answer(reply, &mut self.screen),
+            KeyAction::FindFiles => files::find(&self.place.workspace, &self.found),
+            KeyAction::Redraw => self.redraw(),
         }
     }
 
@@ -294,7 +294,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Looks whether something in the background ended.
-    fn look_around(&mut self) {
+    fn check_background(&mut self) {
         if self.screen.status.processes == 0 || self.screen.is_working() {
             return;
         }
@@ -341,7 +341,7 @@ fn listen(kind: SignalKind) -> Result<Option<Signal>, Error> {
     heard.map(Some).map_err(|error| Error::failed(format!("could not listen for signals: {error}")))
 }
 
-async fn heard(signal: &mut Option<Signal>) {
+async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => {
             signal.recv().await;

@@ -20,7 +20,7 @@ impl Conversation<'_> {
             .and(&format!(" · {model} · {}", homely(&self.place.workspace)), Style::PLAIN);
         let help = "Type a task. /help lists commands and keys.";
         self.screen.lines(vec![head, Line::dim(help)]);
-        self.learn_words();
+        self.load_completions();
     }
 
     /// Shows the current model in the status line.
@@ -31,10 +31,10 @@ impl Conversation<'_> {
     }
 
     /// What can be completed.
-    pub(crate) fn learn_words(&mut self) {
+    pub(crate) fn load_completions(&mut self) {
         let models = engine::model_names(self.place.context, &self.place.workspace);
         self.screen.vocabulary.models = models.unwrap_or_default();
-        self.learn_skills();
+        self.load_skills();
         let sessions = self.place.sessions(50).unwrap_or_default();
         self.screen.vocabulary.sessions = sessions
             .into_iter()
@@ -43,7 +43,7 @@ impl Conversation<'_> {
     }
 
     /// Shows what was said last in a session that is taken up.
-    pub(crate) fn recall(&mut self, turn: &Turn, entries: &[Entry]) {
+    pub(crate) fn show_last_turn(&mut self, turn: &Turn, entries: &[Entry]) {
         if turn.number > 1 {
             let before = u64::try_from(turn.number - 1).unwrap_or(0);
             self.screen.note(&format!("… {} before this one", wording::count(before, "turn")));

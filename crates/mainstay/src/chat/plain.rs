@@ -58,7 +58,7 @@ async fn answer(
             None => {}
         }
         let content = if skill {
-            engine::said(&place.agent, &place.workspace, line, place.context.output)?
+            engine::message_content(&place.agent, &place.workspace, line, place.context.output)?
         } else {
             vec![Content::Text(line)]
         };

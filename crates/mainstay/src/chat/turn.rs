@@ -14,7 +14,7 @@ use crate::chat::input::pictures;
 use crate::error::Error;
 
 /// What a turn is begun with.
-pub(crate) enum Begin {
+pub(crate) enum TurnStart {
     /// Words and pictures, and how they look.
     Say(Vec<Content>, String),
     /// The turn that is there.
@@ -31,21 +31,21 @@ enum Task {
 }
 
 /// A turn that runs.
-pub(crate) struct Running {
-    pub(crate) task: JoinHandle<Back>,
+pub(crate) struct RunningTurn {
+    pub(crate) task: JoinHandle<FinishedTurn>,
     pub(crate) events: UnboundedReceiver<Event>,
     cancel: CancellationToken,
     steering: Steering,
 }
 
 /// A session that a turn gives back, and how the turn ended.
-pub(crate) type Back = (OpenSession, Result<Option<TurnReport>, mainstay_agent::Error>);
+pub(crate) type FinishedTurn = (OpenSession, Result<Option<TurnReport>, mainstay_agent::Error>);
 
 impl Conversation<'_> {
     /// Sends words as a new turn. What cannot be sent is back in the editor.
     pub(crate) fn send(&mut self, words: &str) {
         match self.content(words) {
-            Ok(content) => self.begin(Begin::Say(content, words.to_owned())),
+            Ok(content) => self.begin(TurnStart::Say(content, words.to_owned())),
             Err(wrong) => {
                 self.screen.error(&wrong, &[]);
                 self.screen.begin(Some(words.to_owned()));
@@ -65,7 +65,7 @@ impl Conversation<'_> {
             None if self.place.session.is_none() => {
                 self.screen.note("Nothing to compact yet");
             }
-            None => self.begin(Begin::Compact(focus)),
+            None => self.begin(TurnStart::Compact(focus)),
         }
         Ok(())
     }
@@ -91,12 +91,12 @@ impl Conversation<'_> {
     }
 
     /// Begins a turn, or goes on with one.
-    pub(crate) fn begin(&mut self, begin: Begin) {
+    pub(crate) fn begin(&mut self, begin: TurnStart) {
         let session = match self.session.take().map_or_else(|| self.open(), Ok) {
             Ok(session) => session,
             Err(error) => {
                 self.failed(&error);
-                if let Begin::Say(_, words) = begin {
+                if let TurnStart::Say(_, words) = begin {
                     self.screen.begin(Some(words));
                     self.screen.ended(false);
                 }
@@ -107,13 +107,13 @@ impl Conversation<'_> {
         let cancel = CancellationToken::new();
         let steering = session.steering();
         let (task, words) = match begin {
-            Begin::Say(content, words) => (Task::Turn(content), Some(words)),
-            Begin::Resume => (Task::Resume, None),
-            Begin::Compact(focus) => (Task::Compact(focus), None),
+            TurnStart::Say(content, words) => (Task::Turn(content), Some(words)),
+            TurnStart::Resume => (Task::Resume, None),
+            TurnStart::Compact(focus) => (Task::Compact(focus), None),
         };
         self.screen.begin(words);
         let task = tokio::spawn(run(session, task, sender, cancel.clone()));
-        self.turn = Some(Running { task, events, cancel, steering });
+        self.turn = Some(RunningTurn { task, events, cancel, steering });
     }
 
     /// Takes the session up.
@@ -138,7 +138,7 @@ impl Conversation<'_> {
         }
     }
 
-    pub(crate) fn turn_ended(&mut self, ended: Result<Back, JoinError>) {
+    pub(crate) fn turn_ended(&mut self, ended: Result<FinishedTurn, JoinError>) {
         self.tick();
         let Some(mut turn) = self.turn.take() else { return };
         while let Ok(event) = turn.events.try_recv() {
@@ -175,11 +175,11 @@ impl Conversation<'_> {
     }
 
     /// Shows the session that is taken up, and finishes its last turn where that is not over.
-    pub(crate) fn take_up(&mut self) -> Result<(), Error> {
+    pub(crate) fn open_current_session(&mut self) -> Result<(), Error> {
         let session = self.open()?;
         self.session = Some(session);
         let Some((turn, entries)) = self.place.last_turn()? else { return Ok(()) };
-        self.recall(&turn, &entries);
+        self.show_last_turn(&turn, &entries);
         if turn.state == State::Ended {
             return Ok(());
         }
@@ -187,7 +187,7 @@ impl Conversation<'_> {
             Some(at) if at > mainstay_store::wall_millis() => {
                 self.screen.parked(&turn.reason.unwrap_or_default(), Some(at));
             }
-            _ => self.begin(Begin::Resume),
+            _ => self.begin(TurnStart::Resume),
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ async fn run(
     task: Task,
     events: UnboundedSender<Event>,
     cancel: CancellationToken,
-) -> Back {
+) -> FinishedTurn {
     let mut observer = |event| {
         // The chat listens as long as the turn runs.
         let _ = events.send(event);

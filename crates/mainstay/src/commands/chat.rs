@@ -39,5 +39,5 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<Exit, Error> {
     }
     // Whoever sits here decides what the policy asks.
     humans_only::require("the chat")?;
-    chat::hold(place)
+    chat::run(place)
 }

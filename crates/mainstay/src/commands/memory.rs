@@ -75,7 +75,7 @@ fn fact_id(typed: &str) -> Result<FactId, Error> {
 }
 
 fn no_fact(id: FactId) -> Error {
-    Error::usage(format!("no fact {id}")).hint("List the facts: `mainstay memory list`")
+    Error::usage(format!("fact {id} does not exist")).hint("List the facts: `mainstay memory list`")
 }
 
 /// Words that are to be kept, without secrets.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::name::Name;
 use crate::config::profiles;
 use crate::context::Context;
@@ -94,7 +94,7 @@ fn choose(name: Option<&str>, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let path = paths.home.join("config.toml");
     let profile = Name(vec!["profile".to_owned()]);
-    let turn = Turn::take(&paths.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     let text = match name {
         Some(name) => {
             if !profiles(&paths.home)?.0.contains_key(name) {
@@ -111,7 +111,7 @@ fn choose(name: Option<&str>, context: &Context) -> Result<Exit, Error> {
             "Now using no profile by default".to_owned()
         }
     };
-    drop(turn);
+    drop(lock);
     context.output.answer(&json!({ "profile": name }), &text)?;
     Ok(Exit::Done)
 }

@@ -110,13 +110,13 @@ fn attempt(args: &RunArgs, context: &Context, turn_output: &mut TurnOutput) -> R
         (None, None) => current_directory()?,
     };
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
-    let content = engine::said(&agent, &workspace, text, context.output)?;
+    let content = engine::message_content(&agent, &workspace, text, context.output)?;
     let input = Input { content, key: args.key.clone() };
     let session = match &known {
         Some(session) => *engine::open(&agent, session.id)?,
         None => agent.begin(&workspace, &wording::today())?,
     };
-    let turn = Turn { session, input: &input, turn_output, paths: &paths };
+    let turn = PreparedTurn { session, input: &input, turn_output, paths: &paths };
     let ended = engine::block_on(async |cancel| turn.done(&agent, cancel).await)??;
     drop(claim);
     Ok(engine::exit(&ended))
@@ -157,14 +157,14 @@ pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result
 }
 
 /// A turn that is about to be done.
-struct Turn<'a> {
+struct PreparedTurn<'a> {
     session: OpenSession,
     input: &'a Input,
     turn_output: &'a mut TurnOutput,
     paths: &'a Paths,
 }
 
-impl Turn<'_> {
+impl PreparedTurn<'_> {
     /// Does it, tells how it ended, and ends what still runs for it.
     async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<TurnReport, Error> {
         let Self { session, input, turn_output, paths } = &mut self;

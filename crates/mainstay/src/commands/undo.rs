@@ -304,9 +304,6 @@ fn turn_list(turns: &[i64]) -> String {
     }
 }
 
-/// A path within the workspace, as people write it.
 fn shown(session: &Session, path: &str) -> String {
-    let workspace = Path::new(&session.workspace).canonicalize().unwrap_or_default();
-    let inside = format!("{}/", mainstay_tools::snapshot::escaped(&workspace));
-    path.strip_prefix(&inside).unwrap_or(path).to_owned()
+    wording::in_workspace(Path::new(&session.workspace), path)
 }

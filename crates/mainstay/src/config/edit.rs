@@ -20,13 +20,13 @@ pub(crate) fn refuse_agents() -> Result<(), Error> {
     humans_only::require("changing settings")
 }
 
-/// Takes turns with other processes that change the home's files, for as long as it lives.
-pub(crate) struct Turn {
+/// Keeps other processes from changing the home's files, for as long as it lives.
+pub(crate) struct HomeLock {
     _home: OpenFile,
 }
 
-impl Turn {
-    /// Makes the home if need be, and waits for a turn, but not for ever.
+impl HomeLock {
+    /// Makes the home if need be, and waits for the lock, for a few seconds at most.
     pub(crate) fn take(home: &Path) -> Result<Self, Error> {
         const PATIENCE: Duration = Duration::from_secs(5);
         const STEP: Duration = Duration::from_millis(20);

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::shape::{self, File, Known};
+use super::shape::{self, File, KnownKeys};
 use crate::error::Error;
 
 /// A setting's place in the file: `budget.turn_usd`, `models."ollama/qwen3".window`.
@@ -17,11 +17,11 @@ impl Name {
         let name = Self(parts.ok_or_else(|| {
             Error::usage(format!("{typed:?} is not the name of a setting")).hint(SEE_ALL)
         })?);
-        let strangers = File::strangers(&name.holding(Value::Boolean(true)));
-        match strangers.first() {
+        let unknown = File::unknown_keys(&name.holding(Value::Boolean(true)));
+        match unknown.first() {
             None => Ok(name),
-            Some(stranger) => {
-                let error = Error::usage(stranger.clone());
+            Some(problem) => {
+                let error = Error::usage(problem.clone());
                 let last = name.0.last().map_or("", String::as_str);
                 Err(match name.0.first().map(String::as_str) {
                     Some("providers") if last.contains("key") || last.contains("token") => error

@@ -234,9 +234,9 @@ impl WorkspaceFile {
 }
 
 /// A file whose keys are known.
-pub(super) trait Known {
+pub(super) trait KnownKeys {
     /// Warnings on keys that nobody knows, each with the nearest name.
-    fn strangers(table: &Table) -> Vec<String>;
+    fn unknown_keys(table: &Table) -> Vec<String>;
 }
 
 /// The keys of the home's file.
@@ -258,25 +258,25 @@ pub(super) fn model_keys() -> Vec<&'static str> {
     models.map(Keys::names).unwrap_or_default()
 }
 
-impl Known for File {
-    fn strangers(table: &Table) -> Vec<String> {
+impl KnownKeys for File {
+    fn unknown_keys(table: &Table) -> Vec<String> {
         let mut found = Vec::new();
         for (name, profile) in table.get("profiles").and_then(Value::as_table).into_iter().flatten()
         {
             let Some(profile) = profile.as_table() else { continue };
-            let within = |stranger: String| format!("profiles.{name}: {stranger}");
-            found.extend(Self::strangers(profile).into_iter().map(within));
+            let within = |problem: String| format!("profiles.{name}: {problem}");
+            found.extend(Self::unknown_keys(profile).into_iter().map(within));
             for key in ["profile", "profiles"].iter().filter(|key| profile.contains_key(**key)) {
                 found.push(within(format!("`{key}` cannot be set in a profile")));
             }
         }
-        FILE.check(table, "", &mut |key, path, known| found.push(stranger(key, path, known)));
+        FILE.check(table, "", &mut |key, path, known| found.push(unknown_key(key, path, known)));
         found
     }
 }
 
-impl Known for WorkspaceFile {
-    fn strangers(table: &Table) -> Vec<String> {
+impl KnownKeys for WorkspaceFile {
+    fn unknown_keys(table: &Table) -> Vec<String> {
         let allowed = WORKSPACE.names();
         let (ours, others): (Vec<&String>, Vec<&String>) =
             table.keys().partition(|key| FILE.below(key).is_some());
@@ -284,12 +284,12 @@ impl Known for WorkspaceFile {
         let mut found: Vec<String> = forbidden
             .map(|key| format!("a workspace cannot set `{key}`; set it in config.toml in the home"))
             .collect();
-        found.extend(others.into_iter().map(|key| stranger(key, "", &allowed)));
+        found.extend(others.into_iter().map(|key| unknown_key(key, "", &allowed)));
         found
     }
 }
 
-fn stranger(key: &str, part: &str, known: &[&str]) -> String {
+fn unknown_key(key: &str, part: &str, known: &[&str]) -> String {
     let whole = if part.is_empty() { key.to_owned() } else { format!("{part}.{key}") };
     match nearest(key, known) {
         Some(name) => format!("unknown setting `{whole}`; did you mean `{name}`?"),
@@ -329,7 +329,7 @@ mod tests {
             "modle = 'x'\n[providers.local]\nbase_ulr = 'y'\n[keeper]\ngrace = 3\nzzzzzzzz = 1";
         let table: Table = toml::from_str(text).unwrap();
         assert_eq!(
-            File::strangers(&table),
+            File::unknown_keys(&table),
             [
                 "unknown setting `modle`; did you mean `model`?",
                 "unknown setting `keeper.zzzzzzzz`",
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(model_keys().len(), 6);
         let provider: Table = toml::from_str("[[memory.providers]]\nnmae = 'x'").unwrap();
         assert_eq!(
-            File::strangers(&provider),
+            File::unknown_keys(&provider),
             ["unknown setting `memory.providers.nmae`; did you mean `name`?"]
         );
     }
@@ -364,7 +364,7 @@ mod tests {
         let table: Table = toml::from_str(text).unwrap();
         let allowed = WorkspaceFile::allowed(table.clone());
         assert_eq!(allowed.keys().collect::<Vec<_>>(), ["model"]);
-        let told = WorkspaceFile::strangers(&table);
+        let told = WorkspaceFile::unknown_keys(&table);
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].contains("a workspace cannot set `policy`"), "{told:?}");
     }

@@ -52,7 +52,7 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
 
     // All that are named are forgotten, or none.
     let wrong = world.run(&["memory", "forget", "1", "9"]).ended_with(2);
-    assert!(wrong.stderr.contains("no fact 9"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("fact 9 does not exist"), "{}", wrong.stderr);
     assert_eq!(data(&world, &["list"])["count"], 2);
     assert_eq!(data(&world, &["forget", "1", "facts:2"])["forgotten"], json!([1, 2]));
     let list = world.run(&["memory", "list"]).ended_with(0).stdout;
@@ -61,7 +61,7 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
         (vec!["memory", "add", "  "], "the text is empty"),
         (vec!["memory", "edit", "x", "y"], "is not a valid fact number"),
         (vec!["memory", "edit", "1"], "no changes given"),
-        (vec!["memory", "feedback", "7", "helpful"], "no fact 7"),
+        (vec!["memory", "feedback", "7", "helpful"], "fact 7 does not exist"),
         (vec!["memory", "search", " "], "no search words given"),
     ] {
         let told = world.run(&words).ended_with(2);

@@ -6,17 +6,17 @@ use mainstay_journal::turn::{Outcome, State};
 use crate::chat::conversation::Conversation;
 use crate::chat::opening::message_text;
 use crate::chat::render::text::{Colour, Line, Style, clean};
-use crate::chat::turn::Begin;
+use crate::chat::turn::TurnStart;
 use crate::error::Error;
 use crate::wording;
 
 impl Conversation<'_> {
     pub(crate) async fn new_session(&mut self) -> Result<(), Error> {
-        self.part().await?;
+        self.close_session().await?;
         self.place.session = None;
         self.screen.status.context = 0;
         self.screen.status.cost = 0;
-        self.learn_words();
+        self.load_completions();
         self.screen.note("New session; the previous one is saved");
         Ok(())
     }
@@ -31,9 +31,9 @@ impl Conversation<'_> {
             return Ok(());
         }
         let before = self.place.session;
-        self.part().await?;
+        self.close_session().await?;
         self.place.turn_to(&session).await?;
-        if let Err(error) = self.take_up() {
+        if let Err(error) = self.open_current_session() {
             // Another process has it: back to where one was.
             self.place.session = before;
             return Err(error);
@@ -85,11 +85,11 @@ impl Conversation<'_> {
             )));
         }
         let id = manage::fork(&self.place.store, parent, after)?;
-        self.part().await?;
+        self.close_session().await?;
         let session = self.place.find(&id.to_string())?;
         self.place.turn_to(&session).await?;
         self.screen.note(&format!("Forked into session {id}; go back with /resume {parent}"));
-        self.take_up()
+        self.open_current_session()
     }
 
     pub(crate) fn retry(&mut self) -> Result<(), Error> {
@@ -99,13 +99,13 @@ impl Conversation<'_> {
             return Ok(());
         };
         if turn.state != State::Ended || turn.outcome == Some(Outcome::Failed) {
-            self.begin(Begin::Resume);
+            self.begin(TurnStart::Resume);
             return Ok(());
         }
         match self.place.last_input()? {
             Some(content) => {
                 let shown = message_text(&content);
-                self.begin(Begin::Say(content, shown));
+                self.begin(TurnStart::Say(content, shown));
             }
             None => self.screen.note("Nothing to retry"),
         }
@@ -113,7 +113,7 @@ impl Conversation<'_> {
     }
 
     /// Parts with the session: what runs for it in the background ends.
-    pub(crate) async fn part(&mut self) -> Result<(), Error> {
+    pub(crate) async fn close_session(&mut self) -> Result<(), Error> {
         if let Some(session) = self.session.take() {
             session.leave().await?;
         }

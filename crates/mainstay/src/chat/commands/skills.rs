@@ -16,7 +16,7 @@ const SHOWN: usize = 200;
 
 impl Conversation<'_> {
     /// Learns which skills there are, for completion and for calls by name.
-    pub(crate) fn learn_skills(&mut self) {
+    pub(crate) fn load_skills(&mut self) {
         let found = self.place.agent.skills(&self.place.workspace);
         let told = |skill: skills::Skill| {
             let note = clean(&wording::line(&skill.front.description));
@@ -52,7 +52,7 @@ impl Conversation<'_> {
                 let by = by();
                 let (store, owner) = (&self.place.store, self.place.owner);
                 let approved = skills::approve(store, owner, &shelf, found.id, &by)?;
-                self.learn_skills();
+                self.load_skills();
                 let name = &approved.name;
                 self.screen.note(&format!("Approved. Use it with /{name}; new sessions know it"));
                 Ok(())
@@ -74,7 +74,7 @@ impl Conversation<'_> {
     }
 
     fn list_skills(&mut self) -> Result<(), Error> {
-        self.learn_skills();
+        self.load_skills();
         let owner = self.place.owner;
         let waiting = self.place.store.read(|tx| skills::list(tx, owner, Which::Waiting))?;
         let found = self.place.agent.skills(&self.place.workspace);

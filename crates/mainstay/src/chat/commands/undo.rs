@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::chat::conversation::Conversation;
 use crate::chat::render::text::{Colour, Line, Style, clean};
 use crate::error::Error;
+use crate::wording;
 
 /// So many paths are named.
 const NAMED: usize = 12;
@@ -75,7 +76,7 @@ fn undone_lines(
     plan: &Plan,
     undone: &Undone,
 ) -> Vec<Line> {
-    let shown = |path: &str| clean(&within(workspace, path));
+    let shown = |path: &str| clean(&wording::in_workspace(workspace, path));
     let redo = matches!(which, Which::Undo);
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         let mut lines = vec![Line::styled(
@@ -114,11 +115,4 @@ fn undone_lines(
         lines.push(Line::dim("  /undo redo reverts this; /undo again undoes the turn before."));
     }
     lines
-}
-
-/// A path within the workspace, as people write it.
-fn within(workspace: &Path, path: &str) -> String {
-    let workspace = workspace.canonicalize().unwrap_or_default();
-    let inside = format!("{}/", mainstay_tools::snapshot::escaped(&workspace));
-    path.strip_prefix(&inside).unwrap_or(path).to_owned()
 }

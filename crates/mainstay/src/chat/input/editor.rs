@@ -25,7 +25,7 @@ pub(crate) struct Editor {
 
 /// Where the cursor goes, or from where to it something is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum To {
+pub(crate) enum Motion {
     Left,
     Right,
     WordLeft,
@@ -112,17 +112,17 @@ impl Editor {
     }
 
     /// Moves the cursor.
-    pub(crate) fn go(&mut self, to: To) {
+    pub(crate) fn go(&mut self, to: Motion) {
         self.cursor = self.place(to);
     }
 
     /// Removes what lies between the cursor and a place; words and lines can be put back.
-    pub(crate) fn remove(&mut self, to: To) {
+    pub(crate) fn remove(&mut self, to: Motion) {
         let place = self.place(to);
         let (from, end) = (place.min(self.cursor), place.max(self.cursor));
         let removed: String = self.text.drain(from..end).collect();
         self.cursor = from;
-        if !matches!(to, To::Left | To::Right) && !removed.is_empty() {
+        if !matches!(to, Motion::Left | Motion::Right) && !removed.is_empty() {
             self.cut = removed;
         }
     }
@@ -169,21 +169,21 @@ impl Editor {
         })
     }
 
-    fn place(&self, to: To) -> usize {
+    fn place(&self, to: Motion) -> usize {
         let (before, after) = (&self.text[..self.cursor], &self.text[self.cursor..]);
         let first_len = |text: &str| text.graphemes(true).next().map_or(0, str::len);
         match to {
-            To::Left => self.cursor - before.graphemes(true).next_back().map_or(0, str::len),
-            To::Right => self.cursor + first_len(after),
-            To::LineStart => before.rfind('\n').map_or(0, |end| end + 1),
-            To::LineEnd => after.find('\n').map_or(self.text.len(), |end| self.cursor + end),
-            To::Start => 0,
-            To::End => self.text.len(),
-            To::WordLeft => {
+            Motion::Left => self.cursor - before.graphemes(true).next_back().map_or(0, str::len),
+            Motion::Right => self.cursor + first_len(after),
+            Motion::LineStart => before.rfind('\n').map_or(0, |end| end + 1),
+            Motion::LineEnd => after.find('\n').map_or(self.text.len(), |end| self.cursor + end),
+            Motion::Start => 0,
+            Motion::End => self.text.len(),
+            Motion::WordLeft => {
                 let word = before.trim_end_matches(|letter| !is_of_word(letter));
                 word.trim_end_matches(is_of_word).len()
             }
-            To::WordRight => {
+            Motion::WordRight => {
                 let rest = after.trim_start_matches(|letter| !is_of_word(letter));
                 self.text.len() - rest.trim_start_matches(is_of_word).len()
             }
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn letters_of_several_parts_are_one_letter() {
         let mut editor = typed("a👩‍👩‍👧e\u{301}");
-        editor.remove(To::Left);
+        editor.remove(Motion::Left);
         assert_eq!(editor.whole(), "a👩‍👩‍👧");
-        editor.go(To::Left);
+        editor.go(Motion::Left);
         editor.insert("b");
         assert_eq!(editor.whole(), "ab👩‍👩‍👧");
     }
@@ -299,15 +299,15 @@ mod tests {
     #[test]
     fn words_and_lines_are_cut_and_put_back() {
         let mut editor = typed("one two-three\nfour");
-        editor.remove(To::WordLeft);
-        editor.go(To::Left);
-        editor.remove(To::WordLeft);
+        editor.remove(Motion::WordLeft);
+        editor.go(Motion::Left);
+        editor.remove(Motion::WordLeft);
         assert_eq!(editor.whole(), "one two-\n");
         editor.put_back();
         assert_eq!(editor.whole(), "one two-three\n");
-        editor.remove(To::LineStart);
+        editor.remove(Motion::LineStart);
         assert_eq!(editor.whole(), "\n");
-        editor.go(To::End);
+        editor.go(Motion::End);
         editor.put_back();
         assert_eq!(editor.whole(), "\none two-three");
     }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(shown(&typed("abcdefgh"), 10).1, (1, 2));
         assert_eq!(shown(&typed("語語語語"), 11).0, ["› 語語語語"]);
         let mut editor = typed("first\nsecond line");
-        editor.go(To::Left);
+        editor.go(Motion::Left);
         assert_eq!(
             shown(&editor, 9),
             (vec!["› first".into(), "  second ".into(), "  line".into()], (2, 5))
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(shown(&editor, 60).0, ["› see: [pasted 500 lines] ok?"]);
         assert_eq!(editor.whole(), format!("see: {} ok?", text.replace('\r', "")));
         for _ in 0..5 {
-            editor.remove(To::Left);
+            editor.remove(Motion::Left);
         }
         assert_eq!(editor.whole(), "see: ");
         editor.paste_in("small\ntext");

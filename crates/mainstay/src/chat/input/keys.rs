@@ -4,13 +4,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::chat::commands::slash::{self, Slash};
 use crate::chat::input::completion::Menu;
-use crate::chat::input::editor::To;
+use crate::chat::input::editor::Motion;
 use crate::chat::input::prompt::Reply;
 use crate::chat::render::screen::{Phase, Screen};
 
 /// What has to be done because of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum KeyAction {
     /// Send this as a new turn.
     Send(String),
     /// Let the running turn hear this.
@@ -47,14 +47,14 @@ impl Screen {
     }
 
     /// Takes a key in.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Option<Act> {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Option<KeyAction> {
         let (code, modifiers) = (key.code, key.modifiers);
         let control = modifiers.contains(KeyModifiers::CONTROL);
         let was_leaving = std::mem::take(&mut self.leaving);
         self.hint = None;
         match code {
             KeyCode::Char('c') if control => return self.interrupt(was_leaving),
-            KeyCode::Char('l') if control => return Some(Act::Redraw),
+            KeyCode::Char('l') if control => return Some(KeyAction::Redraw),
             KeyCode::Char('o') if control => {
                 self.show_whole();
                 return None;
@@ -64,13 +64,13 @@ impl Screen {
         if let Some(prompt) = &mut self.prompt {
             let reply = prompt.key(code, modifiers, self.now)?;
             self.answered(&reply);
-            return Some(Act::Reply(reply));
+            return Some(KeyAction::Reply(reply));
         }
         if control && code == KeyCode::Char('d') {
             if self.editor.is_empty() {
-                return Some(Act::Leave);
+                return Some(KeyAction::Leave);
             }
-            self.editor.remove(To::Right);
+            self.editor.remove(Motion::Right);
             self.changed();
             return None;
         }
@@ -82,7 +82,7 @@ impl Screen {
         match code {
             KeyCode::Enter if newline => self.insert("\n"),
             KeyCode::Enter if self.editor.folded()[..self.editor.cursor()].ends_with('\\') => {
-                self.editor.remove(To::Left);
+                self.editor.remove(Motion::Left);
                 self.insert("\n");
             }
             KeyCode::Enter => return self.enter(),
@@ -91,7 +91,7 @@ impl Screen {
             _ => {
                 self.edit(code, control, alt);
                 if self.wants_files() {
-                    return Some(Act::FindFiles);
+                    return Some(KeyAction::FindFiles);
                 }
             }
         }
@@ -104,17 +104,17 @@ impl Screen {
         self.refresh_menu();
     }
 
-    fn interrupt(&mut self, was_leaving: bool) -> Option<Act> {
+    fn interrupt(&mut self, was_leaving: bool) -> Option<KeyAction> {
         match self.phase {
             Phase::Working { .. } => {
                 self.stop();
-                Some(Act::Stop)
+                Some(KeyAction::Stop)
             }
-            Phase::Stopping { .. } if was_leaving => Some(Act::Abandon),
+            Phase::Stopping { .. } if was_leaving => Some(KeyAction::Abandon),
             // It leaves when what runs has been ended: that takes a moment, and nothing is left behind.
             Phase::Stopping { .. } => {
                 self.leaving = true;
-                Some(Act::Leave)
+                Some(KeyAction::Leave)
             }
             Phase::Idle if !self.editor.is_empty() => {
                 // What was written can be had back.
@@ -123,7 +123,7 @@ impl Screen {
                 self.changed();
                 None
             }
-            Phase::Idle if was_leaving => Some(Act::Leave),
+            Phase::Idle if was_leaving => Some(KeyAction::Leave),
             Phase::Idle => {
                 self.leaving = true;
                 self.hint = Some("Ctrl-C again to leave".to_owned());
@@ -133,7 +133,7 @@ impl Screen {
     }
 
     /// Sends what is written, or queues it while a turn goes on.
-    fn enter(&mut self) -> Option<Act> {
+    fn enter(&mut self) -> Option<KeyAction> {
         let typed = self.editor.whole();
         let words = typed.trim();
         if words.is_empty() {
@@ -165,7 +165,7 @@ impl Screen {
                 self.history.add(words);
                 self.editor.set("");
                 self.changed();
-                return Some(Act::Command(slash, rest));
+                return Some(KeyAction::Command(slash, rest));
             }
             None => {}
         }
@@ -178,11 +178,11 @@ impl Screen {
             self.hint = Some("queued; Ctrl-S sends it to the running turn".to_owned());
             return None;
         }
-        Some(Act::Send(words))
+        Some(KeyAction::Send(words))
     }
 
     /// Lets the running turn hear what is written, or what is queued.
-    fn steer(&mut self) -> Option<Act> {
+    fn steer(&mut self) -> Option<KeyAction> {
         if !matches!(self.phase, Phase::Working { .. }) {
             self.hint = Some("Ctrl-S works only while a turn is running.".to_owned());
             return None;
@@ -199,7 +199,7 @@ impl Screen {
         };
         self.changed();
         self.steering.push_back(words.clone());
-        Some(Act::Steer(words))
+        Some(KeyAction::Steer(words))
     }
 
     fn menu_key(&mut self, code: KeyCode, modifiers: KeyModifiers) -> bool {
@@ -244,34 +244,34 @@ impl Screen {
             KeyCode::Down => return self.down(),
             KeyCode::Char('p') if control => return self.up(),
             KeyCode::Char('n') if control => return self.down(),
-            KeyCode::Left if word => self.editor.go(To::WordLeft),
-            KeyCode::Right if word => self.editor.go(To::WordRight),
-            KeyCode::Left => self.editor.go(To::Left),
-            KeyCode::Right => self.editor.go(To::Right),
-            KeyCode::Home if control => self.editor.go(To::Start),
-            KeyCode::End if control => self.editor.go(To::End),
-            KeyCode::Home => self.editor.go(To::LineStart),
-            KeyCode::End => self.editor.go(To::LineEnd),
-            KeyCode::Backspace if word => self.editor.remove(To::WordLeft),
-            KeyCode::Backspace => self.editor.remove(To::Left),
-            KeyCode::Delete if word => self.editor.remove(To::WordRight),
-            KeyCode::Delete => self.editor.remove(To::Right),
+            KeyCode::Left if word => self.editor.go(Motion::WordLeft),
+            KeyCode::Right if word => self.editor.go(Motion::WordRight),
+            KeyCode::Left => self.editor.go(Motion::Left),
+            KeyCode::Right => self.editor.go(Motion::Right),
+            KeyCode::Home if control => self.editor.go(Motion::Start),
+            KeyCode::End if control => self.editor.go(Motion::End),
+            KeyCode::Home => self.editor.go(Motion::LineStart),
+            KeyCode::End => self.editor.go(Motion::LineEnd),
+            KeyCode::Backspace if word => self.editor.remove(Motion::WordLeft),
+            KeyCode::Backspace => self.editor.remove(Motion::Left),
+            KeyCode::Delete if word => self.editor.remove(Motion::WordRight),
+            KeyCode::Delete => self.editor.remove(Motion::Right),
             KeyCode::Char(letter) if control => match letter {
-                'a' => self.editor.go(To::LineStart),
-                'e' => self.editor.go(To::LineEnd),
-                'b' => self.editor.go(To::Left),
-                'f' => self.editor.go(To::Right),
-                'h' => self.editor.remove(To::Left),
-                'w' => self.editor.remove(To::WordLeft),
-                'u' => self.editor.remove(To::LineStart),
-                'k' => self.editor.remove(To::LineEnd),
+                'a' => self.editor.go(Motion::LineStart),
+                'e' => self.editor.go(Motion::LineEnd),
+                'b' => self.editor.go(Motion::Left),
+                'f' => self.editor.go(Motion::Right),
+                'h' => self.editor.remove(Motion::Left),
+                'w' => self.editor.remove(Motion::WordLeft),
+                'u' => self.editor.remove(Motion::LineStart),
+                'k' => self.editor.remove(Motion::LineEnd),
                 'y' => self.editor.put_back(),
                 _ => return,
             },
             KeyCode::Char(letter) if alt => match letter {
-                'b' => self.editor.go(To::WordLeft),
-                'f' => self.editor.go(To::WordRight),
-                'd' => self.editor.remove(To::WordRight),
+                'b' => self.editor.go(Motion::WordLeft),
+                'f' => self.editor.go(Motion::WordRight),
+                'd' => self.editor.remove(Motion::WordRight),
                 _ => return,
             },
             KeyCode::Char(letter) => {

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use mainstay_agent::{Friction, Question, Request, Verdict};
 use serde_json::Value;
 
-use crate::chat::input::editor::{Editor, To};
+use crate::chat::input::editor::{Editor, Motion};
 use crate::chat::render::calls::changed;
 use crate::chat::render::text::{Colour, Line, Style, Wrap, clean};
 use crate::wording;
@@ -124,14 +124,14 @@ impl Prompt {
                 }
             }
             KeyCode::Char(letter) if letters => self.reply.insert(letter.encode_utf8(&mut [0; 4])),
-            KeyCode::Backspace => self.reply.remove(To::Left),
-            KeyCode::Delete => self.reply.remove(To::Right),
-            KeyCode::Left => self.reply.go(To::Left),
-            KeyCode::Right => self.reply.go(To::Right),
-            KeyCode::Home => self.reply.go(To::Start),
-            KeyCode::End => self.reply.go(To::End),
-            KeyCode::Char('u') => self.reply.remove(To::Start),
-            KeyCode::Char('w') => self.reply.remove(To::WordLeft),
+            KeyCode::Backspace => self.reply.remove(Motion::Left),
+            KeyCode::Delete => self.reply.remove(Motion::Right),
+            KeyCode::Left => self.reply.go(Motion::Left),
+            KeyCode::Right => self.reply.go(Motion::Right),
+            KeyCode::Home => self.reply.go(Motion::Start),
+            KeyCode::End => self.reply.go(Motion::End),
+            KeyCode::Char('u') => self.reply.remove(Motion::Start),
+            KeyCode::Char('w') => self.reply.remove(Motion::WordLeft),
             _ => {}
         }
         None

@@ -44,7 +44,7 @@ impl Call {
 
     /// What stays of it: what was done, and as much of what came of it as one wants to see.
     pub(crate) fn folded(&self, text: &str, failed: bool) -> Vec<Line> {
-        let shown = Shown::of(text);
+        let shown = ResultText::of(text);
         let mut lines = vec![self.head(failed)];
         if self.name == "todo" && !failed {
             lines.extend(shown.said.iter().map(|step| step_line(step)));
@@ -115,12 +115,12 @@ impl Call {
 }
 
 /// What a result says: words of the harness, and words from outside, which are framed.
-struct Shown {
+struct ResultText {
     said: Vec<String>,
     data: Vec<String>,
 }
 
-impl Shown {
+impl ResultText {
     fn of(text: &str) -> Self {
         let text = clean(text);
         let mut shown = Self { said: Vec::new(), data: Vec::new() };
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn data_cannot_close_its_own_frame() {
         let text = "<data k7>\nx\n</data k8>\n<data k8>\ny\n</data k7>\nsaid";
-        let shown = Shown::of(text);
+        let shown = ResultText::of(text);
         assert_eq!(shown.said, ["said"]);
         assert_eq!(shown.data, ["x", "</data k8>", "<data k8>", "y"]);
     }

@@ -6,7 +6,7 @@ use mainstay_message::Usage;
 use serde_json::{Value, json};
 
 use crate::chat::input::history::History;
-use crate::chat::input::keys::Act;
+use crate::chat::input::keys::KeyAction;
 use crate::chat::input::prompt::tests::request;
 use crate::chat::render::paint::{Colours, Painter};
 use crate::chat::render::screen::Screen;
@@ -52,20 +52,20 @@ impl Chat {
         }
     }
 
-    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<Act> {
+    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<KeyAction> {
         let act = self.screen.key(KeyEvent::new(code, modifiers));
-        if let Some(Act::Send(words)) = &act {
+        if let Some(KeyAction::Send(words)) = &act {
             self.screen.begin(Some(words.clone()));
         }
         self.draw();
         act
     }
 
-    fn enter(&mut self) -> Option<Act> {
+    fn enter(&mut self) -> Option<KeyAction> {
         self.press(KeyCode::Enter, KeyModifiers::NONE)
     }
 
-    fn control(&mut self, letter: char) -> Option<Act> {
+    fn control(&mut self, letter: char) -> Option<KeyAction> {
         self.press(KeyCode::Char(letter), KeyModifiers::CONTROL)
     }
 
@@ -231,7 +231,7 @@ fn the_policy_asks() {
     chat.type_in("keep it");
     insta::assert_snapshot!("question_2_reason", chat.seen());
     let act = chat.enter();
-    assert!(matches!(act, Some(Act::Reply(_))), "{act:?}");
+    assert!(matches!(act, Some(KeyAction::Reply(_))), "{act:?}");
     insta::assert_snapshot!("question_3_denied", chat.seen());
 }
 
@@ -284,7 +284,7 @@ fn messages_are_queued_and_steer() {
     chat.type_in("then do this");
     assert_eq!(chat.enter(), None);
     chat.type_in("not that file!");
-    assert_eq!(chat.control('s'), Some(Act::Steer("not that file!".into())));
+    assert_eq!(chat.control('s'), Some(KeyAction::Steer("not that file!".into())));
     insta::assert_snapshot!("queue_1_waiting", chat.seen());
     chat.events([
         result("1", "shell", false, "exit code 0 (0.1 s)"),
@@ -306,7 +306,7 @@ fn what_was_not_sent_comes_back_when_the_turn_has_no_answer() {
     chat.type_in("second");
     chat.control('s');
     chat.type_in("third");
-    assert_eq!(chat.control('c'), Some(Act::Stop));
+    assert_eq!(chat.control('c'), Some(KeyAction::Stop));
     chat.events([end("cancelled")]);
     chat.screen.ended(false);
     chat.draw();
@@ -318,7 +318,7 @@ fn what_was_not_sent_comes_back_when_the_turn_has_no_answer() {
 fn what_is_not_recorded_is_not_shown_as_sent() {
     let mut chat = Chat::new(12, 60, Colours::On);
     chat.type_in("hello there");
-    assert_eq!(chat.enter(), Some(Act::Send("hello there".into())));
+    assert_eq!(chat.enter(), Some(KeyAction::Send("hello there".into())));
     assert!(!chat.seen().contains("› hello there"), "{}", chat.seen());
     assert!(chat.seen().contains("sending: hello there"), "{}", chat.seen());
     chat.screen.error("the disk is full", &[]);
@@ -337,7 +337,7 @@ fn completion_offers_what_fits() {
     chat.press(KeyCode::Down, KeyModifiers::NONE);
     assert_eq!(
         chat.enter(),
-        Some(Act::Command(crate::chat::commands::slash::Slash::New, String::new()))
+        Some(KeyAction::Command(crate::chat::commands::slash::Slash::New, String::new()))
     );
     chat.type_in("/mo");
     chat.press(KeyCode::Tab, KeyModifiers::NONE);
@@ -348,7 +348,7 @@ fn completion_offers_what_fits() {
     for letter in "see ".chars() {
         chat.press(KeyCode::Char(letter), KeyModifiers::NONE);
     }
-    assert_eq!(chat.press(KeyCode::Char('@'), KeyModifiers::NONE), Some(Act::FindFiles));
+    assert_eq!(chat.press(KeyCode::Char('@'), KeyModifiers::NONE), Some(KeyAction::FindFiles));
     chat.screen.found_files(vec!["src/main.rs".into(), "README.md".into()]);
     chat.type_in("ma");
     insta::assert_snapshot!("completion_2_files", chat.seen());

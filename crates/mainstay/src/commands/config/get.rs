@@ -22,7 +22,7 @@ pub(crate) struct GetArgs {
 }
 
 /// A setting that holds.
-struct Held {
+struct EffectiveSetting {
     name: String,
     /// `None` if it is not set and has no default.
     value: Option<Value>,
@@ -35,12 +35,13 @@ pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
     let here = std::env::current_dir().ok();
     let config = Config::load(&paths, here.as_deref(), context.output)?;
 
-    let all = held(&config);
-    let chosen: Vec<Held> = match &wanted {
+    let all = effective_settings(&config);
+    let chosen: Vec<EffectiveSetting> = match &wanted {
         None => all,
         Some(name) => {
             let (whole, group) = (name.to_string(), format!("{name}."));
-            let is_wanted = |held: &Held| held.name == whole || held.name.starts_with(&group);
+            let is_wanted =
+                |held: &EffectiveSetting| held.name == whole || held.name.starts_with(&group);
             all.into_iter().filter(is_wanted).collect()
         }
     };
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
 }
 
 /// Every setting that there is, those of models and providers as far as somebody speaks of them.
-fn held(config: &Config) -> Vec<Held> {
+fn effective_settings(config: &Config) -> Vec<EffectiveSetting> {
     let defaults = template::defaults();
     let mut names: Vec<Vec<String>> =
         setting_names().iter().map(|name| name.split('.').map(str::to_owned).collect()).collect();
@@ -77,7 +78,7 @@ fn held(config: &Config) -> Vec<Held> {
         };
         let name = Name(path);
         let value = value.map(|value| presentable(&name, value));
-        Held { name: name.to_string(), value, origin }
+        EffectiveSetting { name: name.to_string(), value, origin }
     };
     names.into_iter().map(one).collect()
 }
@@ -114,14 +115,15 @@ fn presentable(name: &Name, value: Value) -> Value {
     }
 }
 
-fn as_json(held: &Held) -> serde_json::Value {
-    let Held { name, value, origin } = held;
+fn as_json(held: &EffectiveSetting) -> serde_json::Value {
+    let EffectiveSetting { name, value, origin } = held;
     json!({ "name": name, "value": value, "origin": origin })
 }
 
-fn as_text(all: &[Held]) -> String {
-    let shown = |held: &Held| held.value.as_ref().map_or("-".to_owned(), ToString::to_string);
-    let width = |words: &dyn Fn(&Held) -> String, most: usize| {
+fn as_text(all: &[EffectiveSetting]) -> String {
+    let shown =
+        |held: &EffectiveSetting| held.value.as_ref().map_or("-".to_owned(), ToString::to_string);
+    let width = |words: &dyn Fn(&EffectiveSetting) -> String, most: usize| {
         all.iter().map(|held| words(held).chars().count()).max().unwrap_or(0).min(most)
     };
     let (names, values) = (width(&|held| held.name.clone(), 60), width(&shown, 40));

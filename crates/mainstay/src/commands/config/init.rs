@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::template::TEMPLATE;
 use crate::context::Context;
 use crate::error::Error;
@@ -27,7 +27,7 @@ pub(crate) fn run(_args: &InitArgs, context: &Context) -> Result<Exit, Error> {
     }
     let chosen = first_run::choose_for_init(context, &paths)?;
     if chosen.is_none() {
-        let _turn = Turn::take(&paths.home)?;
+        let _lock = HomeLock::take(&paths.home)?;
         if !path.exists() {
             edit::write(&path, TEMPLATE)?;
         }

@@ -7,7 +7,7 @@ use mainstay_llm::{Secret, known};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::{Config, kept};
 use crate::context::Context;
 use crate::error::Error;
@@ -65,9 +65,9 @@ fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
     kept::read(&paths.home)?;
 
     let secret = if io::stdin().is_terminal() { typed(provider)? } else { piped()? };
-    let turn = Turn::take(&paths.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     kept::keep(&paths.home, provider, &secret)?;
-    drop(turn);
+    drop(lock);
 
     let path = kept::path(&paths.home);
     let data = json!({ "kept": provider, "path": path });
@@ -86,9 +86,9 @@ fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
 fn remove(provider: &str, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
     let paths = context.paths()?;
-    let turn = Turn::take(&paths.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     let was_kept = kept::forget(&paths.home, provider)?;
-    drop(turn);
+    drop(lock);
     if !was_kept {
         return Err(Error::usage(format!("no key is stored for {provider}"))
             .hint("List the stored keys: `mainstay config key list`"));
@@ -130,7 +130,7 @@ fn piped() -> Result<Secret, Error> {
 }
 
 fn typed(provider: &str) -> Result<Secret, Error> {
-    let unseen = Unseen::begin()?;
+    let unseen = HiddenInput::begin()?;
     let before = unseen.before.clone();
     // A terminal that does not show what is typed must not be left behind.
     interrupt::watch(None, move || restore(&before));
@@ -163,11 +163,11 @@ fn sound(text: &str) -> Result<Secret, Error> {
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Unseen {
+struct HiddenInput {
     before: Termios,
 }
 
-impl Unseen {
+impl HiddenInput {
     fn begin() -> Result<Self, Error> {
         let wrong = |error| {
             Error::failed(format!("could not hide the key on the terminal: {error}"))
@@ -181,7 +181,7 @@ impl Unseen {
     }
 }
 
-impl Drop for Unseen {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         restore(&self.before);
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::layers::{self, Origin};
 use crate::config::name::Name;
 use crate::context::Context;
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &SetArgs, context: &Context) -> Result<Exit, Error> {
     let name = Name::parse(&args.key)?;
     refuse_keys(&name, &args.value)?;
 
-    let turn = Turn::take(&paths.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     let path = paths.home.join("config.toml");
     edit::set(&path, &[(name.clone(), edit::meanings(&args.value))])?;
-    drop(turn);
+    drop(lock);
     let data = json!({ "set": name.to_string(), "path": path });
     context.output.answer(&data, &format!("Set {name} in {}", path.display()))?;
     say_what_hides_it(&name, context);
@@ -55,10 +55,10 @@ pub(crate) fn unset(args: &UnsetArgs, context: &Context) -> Result<Exit, Error> 
     let paths = context.paths()?;
     let name = Name::parse(&args.key)?;
 
-    let turn = Turn::take(&paths.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     let path = paths.home.join("config.toml");
     let was_set = edit::unset(&path, &name)?;
-    drop(turn);
+    drop(lock);
     let data = json!({ "unset": name.to_string(), "was_set": was_set, "path": path });
     let text = if was_set {
         format!("Unset {name} in {}", path.display())

@@ -16,18 +16,18 @@ const QUESTION: &str = "what do you know of me?";
 pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
     // One that cannot be read was told of already.
     let Ok(config) = Config::load(paths, None, output.quiet()) else { return Vec::new() };
-    let looked = match providers::look(paths, &config, QUESTION) {
-        Ok(looked) => looked,
+    let check = match providers::check_all(paths, &config, QUESTION) {
+        Ok(check) => check,
         Err(error) => {
             let next = paths.command("config path");
             return vec![Finding::problem(CHECK, wording::line(&error.message), next)];
         }
     };
-    let judge = |looked: &providers::ProviderCheck| {
-        let (name, place) = (&looked.description.name, looked.place());
-        match &looked.answer {
+    let judge = |check: &providers::ProviderCheck| {
+        let (name, place) = (&check.description.name, check.place());
+        match &check.answer {
             Ok(_) => {
-                let took = looked.took.as_millis();
+                let took = check.took.as_millis();
                 Finding::ok(CHECK, format!("{name} answers in {took} ms ({place})"))
             }
             Err(why) => Finding::warning(
@@ -37,5 +37,5 @@ pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
             ),
         }
     };
-    looked.iter().map(judge).collect()
+    check.iter().map(judge).collect()
 }

@@ -19,11 +19,11 @@ pub(crate) struct FeedbackArgs {
 
     /// What it was
     #[arg(value_enum)]
-    what: What,
+    rating: Rating,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
+enum Rating {
     /// Correct or useful
     Helpful,
     /// Wrong or misleading
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error>
     let id = super::fact_id(&args.id)?;
     let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
-    let helpful = args.what == What::Helpful;
+    let helpful = args.rating == Rating::Helpful;
     let trust = store.write(|tx| facts::feedback(tx, owner, id, helpful))?;
     let trust = trust.ok_or_else(|| super::no_fact(id))?;
     let data = json!({ "id": id.number(), "trust": trust });

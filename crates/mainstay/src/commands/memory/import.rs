@@ -10,7 +10,7 @@ use mainstay_memory::notes::{self, Change, Scope};
 use mainstay_store::{OwnerId, WriteTx};
 use serde_json::json;
 
-use super::lines::{self, NoteLine, Read};
+use super::lines::{self, MemoryLine, NoteLine};
 use super::notes::About;
 use crate::commands::run::current_directory;
 use crate::context::Context;
@@ -94,16 +94,16 @@ fn contents(path: &Path) -> io::Result<String> {
 }
 
 /// A fact to add.
-enum Fact {
+enum ImportedFact {
     Line(Box<facts::Line>),
     Words(Box<Prepared>),
 }
 
-impl Fact {
+impl ImportedFact {
     fn add(&self, tx: &mut WriteTx<'_>, owner: OwnerId) -> mainstay_memory::Result<Added> {
         match self {
-            Fact::Line(line) => facts::import(tx, owner, line),
-            Fact::Words(fact) => facts::add_prepared(tx, owner, fact),
+            ImportedFact::Line(line) => facts::import(tx, owner, line),
+            ImportedFact::Words(fact) => facts::add_prepared(tx, owner, fact),
         }
     }
 }
@@ -112,18 +112,18 @@ impl Fact {
 fn sorted(
     args: &ImportArgs,
     place: &str,
-    read: Vec<Read>,
-) -> Result<(Vec<NoteLine>, Vec<Fact>), String> {
+    read: Vec<MemoryLine>,
+) -> Result<(Vec<NoteLine>, Vec<ImportedFact>), String> {
     let (mut notes, mut facts) = (Vec::new(), Vec::new());
     for one in read {
         match (one, args.notes) {
-            (Read::Note(note), _) => notes.push(note),
-            (Read::Fact(line), _) => facts.push(Fact::Line(line)),
-            (Read::Words(_, note), Some(about)) => {
+            (MemoryLine::Note(note), _) => notes.push(note),
+            (MemoryLine::Fact(line), _) => facts.push(ImportedFact::Line(line)),
+            (MemoryLine::Words(_, note), Some(about)) => {
                 let workspace = (about == About::Workspace).then(|| place.to_owned());
                 notes.push(NoteLine { note, workspace, source: super::SOURCE.to_owned() });
             }
-            (Read::Words(number, content), None) => {
+            (MemoryLine::Words(number, content), None) => {
                 let fact = NewFact {
                     content,
                     category: args.category.clone().unwrap_or_default(),
@@ -132,7 +132,7 @@ fn sorted(
                 };
                 let prepared =
                     Prepared::new(&fact).map_err(|wrong| format!("line {number}: {wrong}"))?;
-                facts.push(Fact::Words(Box::new(prepared)));
+                facts.push(ImportedFact::Words(Box::new(prepared)));
             }
         }
     }

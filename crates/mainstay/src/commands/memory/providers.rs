@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ProvidersArgs, context: &Context) -> Result<Exit, Error
     let paths = context.paths()?;
     let config = Config::load(&paths, None, context.output)?;
     let progress = Progress::begin("asking", None);
-    let check = providers::look(&paths, &config, &args.words.join(" "))?;
+    let check = providers::check_all(&paths, &config, &args.words.join(" "))?;
     drop(progress);
 
     let data: Vec<Value> = check.iter().map(data).collect();
