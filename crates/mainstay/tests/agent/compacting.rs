@@ -224,6 +224,7 @@ fn the_chat_compacts_and_takes_it_back() {
     terminal.send("go on again");
     world.model.wait_for_requests(world.model.requests() + 1, PATIENCE);
     assert!(!last_asked(&world).contains(RECORD));
+    terminal.rests();
     terminal.send("/uncompact");
     terminal.sees("No compaction to revert");
     terminal.keys("\x04");
