@@ -1,49 +1,29 @@
 //! The chat: in the terminal's normal screen, with its scrollback.
 //!
 //! What is finished is printed once and stays; only a few rows at the bottom are drawn anew. What is
-//! shown is a pure state ([`screen`]), fed with keys and the engine's events, tested on a virtual
-//! screen. Nothing that a model or a tool says can speak to the terminal: [`text`] lets no control
+//! shown is a pure state ([`render::screen`]), fed with keys and the engine's events, tested on a virtual
+//! screen. Nothing that a model or a tool says can speak to the terminal: [`render::text`] lets no control
 //! character through.
 
-mod calls;
-mod completion;
-mod doing;
-mod editor;
-mod face;
-mod files;
-mod going_back;
-mod highlight;
-mod history;
-mod keys;
-mod live;
-mod markdown;
-mod memory;
-#[cfg(test)]
-mod on_screen;
-mod paint;
-mod pictures;
+mod asker;
+pub(crate) mod commands;
+mod conversation;
+pub(crate) mod input;
+mod opening;
 mod place;
 mod plain;
-mod prompt;
-mod screen;
-#[cfg(test)]
-mod situations;
-mod skills;
-pub(crate) mod slash;
-mod status;
-mod stream;
-mod table;
-mod talk;
+pub(crate) mod render;
 mod terminal;
-pub(crate) mod text;
-mod turning;
+#[cfg(test)]
+mod tests;
+mod turn;
 
-use history::History;
-use paint::{Colours, Painter};
+use conversation::Conversation;
+use input::history::History;
 pub(crate) use place::Place;
 pub(crate) use plain::run as plain;
-use screen::Screen;
-use talk::Talk;
+use render::paint::{Colours, Painter};
+use render::screen::Screen;
 use terminal::Terminal;
 
 use crate::error::Error;
@@ -55,8 +35,8 @@ pub(crate) fn can_be_drawn() -> bool {
 }
 
 /// Talks until somebody leaves.
-pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
-    let history = History::of(&place.settings.home);
+pub(crate) fn run(place: Place<'_>) -> Result<Exit, Error> {
+    let history = History::of(&place.paths.home);
     let colours = if place.context.output.is_coloured() { Colours::On } else { Colours::Off };
     let (width, height) = Terminal::size();
     let screen = Screen::new(width, height, history);
@@ -66,10 +46,10 @@ pub(crate) fn hold(place: Place<'_>) -> Result<Exit, Error> {
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let terminal = Terminal::take()
-        .map_err(|error| Error::failed(format!("the terminal cannot be used: {error}")))?;
-    let ended = runtime.block_on(Talk::hold(place, screen, painter));
+        .map_err(|error| Error::failed(format!("could not use the terminal: {error}")))?;
+    let ended = runtime.block_on(Conversation::run_until_left(place, screen, painter));
     drop(terminal);
     // What blocks a thread elsewhere does not hold the end up.
     runtime.shutdown_background();

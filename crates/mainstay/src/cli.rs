@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::sync::LazyLock;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
@@ -17,10 +18,10 @@ use crate::env;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::settings::Globals;
-use crate::telling::Telling;
+use crate::paths::Globals;
+use crate::turn_output::TurnOutput;
 
-/// An AI agent that survives: every step of its work is on disk before the next one begins.
+/// An AI agent that survives crashes: every step is saved before the next one begins
 #[derive(Debug, Parser)]
 #[command(name = "mainstay", version, propagate_version = false)]
 #[command(styles = STYLES, max_term_width = 100, after_long_help = closing())]
@@ -135,6 +136,14 @@ pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
+/// Whether a word is the name of a command.
+pub(crate) fn is_subcommand(word: &str) -> bool {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+    });
+    NAMES.iter().any(|name| name == word)
+}
+
 /// Prints help and versions, which clap hands over as errors too, and refusals in clap's words.
 fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
     if !refusal.use_stderr() {
@@ -154,11 +163,11 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let sentence = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
         let whole = sentence.collect::<Vec<_>>().join(" ");
         let message = whole.strip_prefix("error: ").unwrap_or(&whole).to_owned();
-        let hints = vec!["Look at `mainstay --help`.".to_owned()];
+        let hints = vec!["See `mainstay --help`.".to_owned()];
         let error = Error { kind: Kind::Usage, message, hints };
         if typed.iter().any(|word| word == "run" || word == "resume") {
             // Whoever reads events waits for the last one.
-            Telling::new(true).error_as_event(&error);
+            TurnOutput::new(true).error_as_event(&error);
         } else {
             Output::new(true).error_as_data(&error);
         }
@@ -171,7 +180,8 @@ fn closing() -> String {
     let mut text = String::new();
     let all = || env::ALL.iter().chain(&env::GIVEN);
     let width = all().map(|variable| variable.name.len()).max().unwrap_or(0);
-    let parts = [("Environment", &env::ALL[..]), ("\nSet for commands", &env::GIVEN[..])];
+    let parts =
+        [("Environment", &env::ALL[..]), ("\nSet for the commands of an agent", &env::GIVEN[..])];
     for (title, variables) in parts {
         text.push_str(&format!("{title}:\n"));
         for variable in variables {

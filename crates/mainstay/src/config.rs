@@ -9,6 +9,7 @@ pub(crate) mod edit;
 mod hooks;
 pub(crate) mod kept;
 mod keys;
+mod known_keys;
 pub(crate) mod layers;
 mod memory;
 pub(crate) mod memory_providers;
@@ -30,14 +31,14 @@ use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
 use mainstay_llm::{Candidate, Provider, known};
-pub(crate) use memory::settings as memory_settings;
+pub(crate) use memory::memory_settings;
 use memory_providers::MemoryProvider;
 use shape::{File, WorkspaceFile};
 use toml::{Table, Value};
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::{env, redaction};
 
 /// What the files say.
@@ -76,12 +77,12 @@ impl Config {
     /// A profile that config.toml chooses is part of what the home says, and a workspace's model
     /// comes before it; one that is asked for here and now comes before the workspace's wishes.
     pub(crate) fn load(
-        settings: &Settings,
+        paths: &Paths,
         workspace: Option<&Path>,
         output: Output,
     ) -> Result<Self, Error> {
-        let path = settings.home.join("config.toml");
-        let mut config = Self { path, home: settings.home.clone(), ..Self::default() };
+        let path = paths.home.join("config.toml");
+        let mut config = Self { path, home: paths.home.clone(), ..Self::default() };
         let mut base = read::<File>(&config.path, output)?.unwrap_or_default();
         let profiles = match base.remove("profiles") {
             Some(Value::Table(profiles)) => profiles,
@@ -91,7 +92,7 @@ impl Config {
             let name = base.get("profile").and_then(Value::as_str)?;
             Some((name.to_owned(), "config.toml".to_owned()))
         };
-        let here_and_now = settings.profile.clone().map(|(name, by)| (name, by.to_owned()));
+        let here_and_now = paths.profile.clone().map(|(name, by)| (name, by.to_owned()));
         let is_asked_for = here_and_now.is_some();
         config.profile = here_and_now.or_else(by_file);
         let profile = match &config.profile {
@@ -210,14 +211,14 @@ impl Config {
     fn profile_layer(&self, profiles: &Table, name: &str, by: &str) -> Result<Layer, Error> {
         let Some(Value::Table(table)) = profiles.get(name) else {
             let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
-            let said = format!("there is no profile {name:?}, which {by} asks for");
+            let said = format!("unknown profile {name:?}, chosen by {by}");
             let error = Error::configuration(said);
             return Err(match shape::nearest(name, &known) {
                 Some(nearest) => error.hint(format!("Did you mean {nearest:?}?")),
                 None if known.is_empty() => error.hint(format!(
-                    "Make one: `mainstay config set profiles.{name}.model PROVIDER/MODEL`"
+                    "Create it: `mainstay config set profiles.{name}.model PROVIDER/MODEL`"
                 )),
-                None => error.hint("See which there are: `mainstay profiles`"),
+                None => error.hint("List the profiles: `mainstay profiles`"),
             });
         };
         let mut table = table.clone();
@@ -234,7 +235,7 @@ impl Config {
             let text = text.to_string_lossy().into_owned();
             return duration(&text).ok_or_else(|| {
                 Error::configuration(format!(
-                    "{} is {text:?}, which is no time",
+                    "{} is {text:?}, which is not a valid time",
                     env::MAINSTAY_KEEPER_GRACE.name
                 ))
                 .hint("Write seconds, such as 30, or a time with its unit, such as 500ms or 2m.")
@@ -243,7 +244,7 @@ impl Config {
         match &self.file.keeper.grace {
             None => Ok(Duration::from_secs(30)),
             Some(grace) => grace.duration().ok_or_else(|| {
-                self.wrong("keeper.grace is no time")
+                self.wrong("keeper.grace is not a valid time")
                     .hint("Write seconds, such as 30, or a time with its unit, such as \"500ms\".")
             }),
         }
@@ -299,21 +300,22 @@ fn environment() -> Vec<Layer> {
 }
 
 /// Reads one file; a missing one says nothing.
-fn read<T: serde::de::DeserializeOwned + shape::Known>(
+fn read<T: serde::de::DeserializeOwned + shape::KnownKeys>(
     path: &Path,
     output: Output,
 ) -> Result<Option<Table>, Error> {
     let Some(text) = text_of(path)? else { return Ok(None) };
-    let table: Table = toml::from_str(&text).map_err(|error| unusable(path, &told(&error)))?;
-    for key in T::strangers(&table) {
+    let table: Table =
+        toml::from_str(&text).map_err(|error| unusable(path, &parser_message(&error)))?;
+    for key in T::unknown_keys(&table) {
         output.warning(format!("{}: {key}", path.display()));
     }
     // Read as what it means, so that a value of the wrong type is told with its line.
-    toml::from_str::<T>(&text).map_err(|error| unusable(path, &told(&error)))?;
+    toml::from_str::<T>(&text).map_err(|error| unusable(path, &parser_message(&error)))?;
     Ok(Some(table))
 }
 
-/// The text of a file of ours; nothing where there is none.
+/// The text of a file of ours. Returns `None` if there is none.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>, Error> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -328,17 +330,17 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>, Error> {
 }
 
 fn unusable(path: &Path, detail: &str) -> Error {
-    Error::configuration(format!("{} cannot be used: {detail}", path.display()))
-        .hint(format!("Mend it, or move it away: {}", crate::wording::path(path)))
+    Error::configuration(format!("could not use {}: {detail}", path.display()))
+        .hint(format!("Fix or rename it: {}", crate::wording::path(path)))
 }
 
 /// A table as what it means; the error is what the parser says, on one line.
 fn typed<T: serde::de::DeserializeOwned>(table: Table) -> Result<T, String> {
-    table.try_into().map_err(|error| told(&error))
+    table.try_into().map_err(|error| parser_message(&error))
 }
 
 /// What the parser says, on one line.
-fn told(error: &toml::de::Error) -> String {
+fn parser_message(error: &toml::de::Error) -> String {
     crate::wording::line(&error.to_string())
 }
 

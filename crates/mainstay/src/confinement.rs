@@ -7,7 +7,7 @@ use mainstay_agent::policy::Decision;
 use mainstay_tools::sandbox::{Mode, Network, NetworkWay, Support};
 
 /// What a run says first where the kernel cannot hold commands to what the configuration says.
-pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<String> {
+pub(crate) fn sandbox_warning(settings: &Settings, workspace: &Path) -> Option<String> {
     let required = match settings.sandbox.mode {
         Mode::Off => return None,
         Mode::On => false,
@@ -21,21 +21,22 @@ pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<Strin
     }
     let support = Support::of_kernel();
     if let Some(missing) = support.missing() {
-        return Some(match required {
-            false => format!(
-                "{missing}, so commands and file tools run without a sandbox; the policy still \
-                 decides what is done. `mainstay doctor` says more."
-            ),
-            true => format!(
+        return Some(if required {
+            format!(
                 "{missing}, and [sandbox] mode is \"require\": commands and file tools do not run."
-            ),
+            )
+        } else {
+            format!(
+                "{missing}, so commands and file tools run without a sandbox; the policy still \
+                 decides what is allowed. Run `mainstay doctor` for details."
+            )
         });
     }
     match support.network {
         NetworkWay::Namespace => divided(settings, workspace),
         NetworkWay::Tcp => Some(
-            "this kernel gives no network namespaces, so commands are kept from TCP and from \
-             nothing else of the network."
+            "this kernel has no network namespaces, so commands are kept from TCP but not from \
+             the rest of the network."
                 .to_owned(),
         ),
         NetworkWay::Open if required => Some(
@@ -44,8 +45,8 @@ pub(crate) fn shortcoming(settings: &Settings, workspace: &Path) -> Option<Strin
                 .to_owned(),
         ),
         NetworkWay::Open => Some(
-            "this kernel cannot keep commands from the network, though the configuration asks for \
-             it."
+            "this kernel cannot keep commands from the network, although the configuration asks \
+             for it."
             .to_owned(),
         ),
     }
@@ -58,8 +59,8 @@ fn divided(settings: &Settings, workspace: &Path) -> Option<String> {
     let sandbox = sandbox.sandbox(&workspace, environment, forbidden)?;
     sandbox.is_divided(&workspace).then(|| {
         format!(
-            "{} holds secrets that the sandbox hides, so commands make nothing new beside them, only \
-             in the directories that are there; work in a directory of its own.",
+            "{} holds secrets that the sandbox hides, so commands can create files only in its \
+             existing subdirectories; use a directory of its own for the work.",
             workspace.display()
         )
     })

@@ -4,7 +4,7 @@ use mainstay_store::{Location, Options, Store};
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::settings::{Globals, Settings};
+use crate::paths::{Globals, Paths};
 
 /// The surroundings of a command.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ impl Context {
     }
 
     /// Where things are. Commands that need none of it work without a home.
-    pub(crate) fn settings(&self) -> Result<Settings, Error> {
-        Settings::resolve(&self.globals)
+    pub(crate) fn paths(&self) -> Result<Paths, Error> {
+        Paths::resolve(&self.globals)
     }
 
     /// An error whose hints name the same home and store.
     pub(crate) fn completed(&self, mut error: Error) -> Error {
-        if let Ok(settings) = self.settings() {
-            error.hints = error.hints.iter().map(|hint| settings.completed(hint)).collect();
+        if let Ok(paths) = self.paths() {
+            error.hints = error.hints.iter().map(|hint| paths.completed(hint)).collect();
         }
         error
     }

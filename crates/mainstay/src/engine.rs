@@ -25,15 +25,15 @@ use crate::exit::Exit;
 use crate::first_run;
 use crate::interrupt;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 
 /// Whose sessions the command line works on.
 const OWNER: &str = "local";
 
 /// A store with its home, made if need be.
-pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error> {
-    make_home(settings)?;
-    let store = Store::open(&settings.store, options())?;
+pub(crate) fn open_store(paths: &Paths) -> Result<(Store, OwnerId), Error> {
+    make_home(paths)?;
+    let store = Store::open(&paths.store, options())?;
     let owner = match store.read(|tx| tx.find_owner(OWNER))? {
         Some(owner) => owner,
         None => store.write(|tx| tx.owner(OWNER))?,
@@ -42,15 +42,15 @@ pub(crate) fn open_store(settings: &Settings) -> Result<(Store, OwnerId), Error>
 }
 
 /// Makes the home, if need be.
-pub(crate) fn make_home(settings: &Settings) -> Result<(), Error> {
-    fsatomic::private_directory(&settings.home).map_err(|error| {
-        Error::configuration(format!("{} cannot be made: {error}", settings.home.display()))
-            .hint("Name another directory with --home DIR.")
+pub(crate) fn make_home(paths: &Paths) -> Result<(), Error> {
+    fsatomic::private_directory(&paths.home).map_err(|error| {
+        Error::configuration(format!("could not create {}: {error}", paths.home.display()))
+            .hint("Pass another directory with --home DIR.")
     })
 }
 
 /// What a user's words are to a model: where they call for a skill, it goes along.
-pub(crate) fn said(
+pub(crate) fn message_content(
     agent: &Agent,
     workspace: &Path,
     text: String,
@@ -59,7 +59,7 @@ pub(crate) fn said(
     let told = match agent.invoked(workspace, &text) {
         None => None,
         Some(Err(what)) => {
-            return Err(Error::failed(what).hint("See all: `mainstay skills list`"));
+            return Err(Error::failed(what).hint("List the skills: `mainstay skills list`"));
         }
         Some(Ok(invoked)) => {
             let skill = &invoked.skill;
@@ -70,7 +70,7 @@ pub(crate) fn said(
     Ok([Some(text), told].into_iter().flatten().map(Content::Text).collect())
 }
 
-/// The owner of the sessions in a store that exists; nothing where nobody has any yet.
+/// The owner of the sessions in a store that exists. Returns `None` if it has no sessions yet.
 pub(crate) fn find_owner(store: &Store) -> Result<Option<OwnerId>, Error> {
     Ok(store.read(|tx| tx.find_owner(OWNER))?)
 }
@@ -96,31 +96,30 @@ pub(crate) fn agent(
     workspace: &Path,
     mut over: Overrides,
 ) -> Result<Agent, Error> {
-    let settings = context.settings()?;
-    let mut config = Config::load(&settings, Some(workspace), context.output)?;
-    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
-    {
-        config = Config::load(&settings, Some(workspace), context.output)?;
+    let paths = context.paths()?;
+    let mut config = Config::load(&paths, Some(workspace), context.output)?;
+    if over.model.is_none() && first_run::ensure_model(context, &paths, &store, owner, &config)? {
+        config = Config::load(&paths, Some(workspace), context.output)?;
     }
-    over.forbidden = forbidden(&settings);
-    let keeper = keeper(&settings, &config)?;
+    over.forbidden = forbidden(&paths);
+    let keeper = keeper(&paths, &config)?;
     let mut agent_settings = agent_settings(&config, &over)?;
     agent_settings.memory.providers = memory_providers(&config, &keeper)?
         .into_iter()
         .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })
         .collect();
-    if let Some(words) = confinement::shortcoming(&agent_settings, workspace) {
+    if let Some(words) = confinement::sandbox_warning(&agent_settings, workspace) {
         context.output.warning(words);
     }
     Ok(Agent::new(store, owner, keeper, agent_settings))
 }
 
 /// A keeper for the processes of a home, which is started when it is needed.
-pub(crate) fn keeper(settings: &Settings, config: &Config) -> Result<Keeper, Error> {
+pub(crate) fn keeper(paths: &Paths, config: &Config) -> Result<Keeper, Error> {
     Ok(Keeper::new(Launch {
         program: PathBuf::from("/proc/self/exe"),
         arguments: vec![KEEPER.into()],
-        spool: settings.home.join("keepers"),
+        spool: paths.home.join("keepers"),
         grace: config.keeper_grace()?,
     }))
 }
@@ -137,15 +136,15 @@ pub(crate) fn chain(
     workspace: &Path,
     over: &Overrides,
 ) -> Result<Vec<Arc<Candidate>>, Error> {
-    let settings = context.settings()?;
-    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    let paths = context.paths()?;
+    let config = Config::load(&paths, Some(workspace), context.output.quiet())?;
     Ok(agent_settings(&config, over)?.chain)
 }
 
 /// The names of the models that the configuration names.
 pub(crate) fn model_names(context: &Context, workspace: &Path) -> Result<Vec<String>, Error> {
-    let settings = context.settings()?;
-    let config = Config::load(&settings, Some(workspace), context.output.quiet())?;
+    let paths = context.paths()?;
+    let config = Config::load(&paths, Some(workspace), context.output.quiet())?;
     Ok(config.model_names())
 }
 
@@ -155,16 +154,16 @@ pub(crate) const KEEPER: &str = "keeper";
 pub(crate) const READER: &str = "reader";
 
 /// What no tool opens: the home, and the store with its side files.
-fn forbidden(settings: &Settings) -> Vec<PathBuf> {
-    let mut paths = vec![settings.home.clone()];
-    if let Some(file) = settings.file() {
+fn forbidden(paths: &Paths) -> Vec<PathBuf> {
+    let mut forbidden = vec![paths.home.clone()];
+    if let Some(file) = paths.file() {
         for ending in ["", "-wal", "-shm", "-journal", ".side"] {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
-            paths.push(name.into());
+            forbidden.push(name.into());
         }
     }
-    paths
+    forbidden
 }
 
 /// Takes a session up; one that another process has is an error that says who.
@@ -173,7 +172,7 @@ pub(crate) fn open(
     id: SessionId,
 ) -> Result<Box<mainstay_agent::OpenSession>, Error> {
     match agent.open(id)? {
-        Opened::Got(work) => Ok(work),
+        Opened::Got(session) => Ok(session),
         Opened::Held(holder) => Err(held(id, &holder)),
     }
 }
@@ -182,8 +181,10 @@ pub(crate) fn open(
 pub(crate) fn held(id: SessionId, holder: &Holder) -> Error {
     Error {
         kind: Kind::InUse,
-        message: format!("session {id} is being worked on by {}", holder.process),
-        hints: vec![format!("Wait for it and take over if it dies: `mainstay resume {id} --wait`")],
+        message: format!("session {id} is in use by {}", holder.process),
+        hints: vec![format!(
+            "Wait for it, and take over if it dies: `mainstay resume {id} --wait`"
+        )],
     }
 }
 
@@ -196,11 +197,10 @@ pub(crate) fn claim_key(store: &Store, key: &str) -> Result<mainstay_store::Leas
         Acquired::Got(lease) => Ok(lease),
         Acquired::Held(holder) => Err(Error {
             kind: Kind::InUse,
-            message: format!(
-                "the input with the key {key} is being worked on by {}",
-                holder.process
-            ),
-            hints: vec!["Wait for it; the same command then prints its answer.".to_owned()],
+            message: format!("the input with the key {key} is in use by {}", holder.process),
+            hints: vec![
+                "Wait until it is done; the same command then prints its answer.".to_owned(),
+            ],
         }),
     }
 }
@@ -211,7 +211,7 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::failed(format!("the program cannot start its work: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let cancel = CancellationToken::new();
     let done = runtime.block_on(async {
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
@@ -219,7 +219,7 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Res
                 continue;
             }
             let mut signals = signal(kind)
-                .map_err(|error| Error::failed(format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Error::failed(format!("could not listen for signals: {error}")))?;
             let cancel = cancel.clone();
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {
@@ -246,5 +246,28 @@ pub(crate) fn exit(ended: &TurnReport) -> Exit {
         TurnEnding::Over(Outcome::Failed | Outcome::Stuck | Outcome::Interrupted, _) => {
             Exit::Failed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_journal::turn::{ParkReason, Parked};
+
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_the_program_with_the_code_of_its_outcome() {
+        let code = |ending| {
+            let (answer, usage) = (String::new(), mainstay_message::Usage::default());
+            exit(&TurnReport { ending, answer, usage, cost: 0 }).code()
+        };
+        let over = |outcome| code(TurnEnding::Over(outcome, None));
+        assert_eq!(over(Outcome::Answered), 0);
+        assert_eq!(over(Outcome::Failed), 1);
+        assert_eq!(over(Outcome::Stuck), 1);
+        assert_eq!(over(Outcome::Interrupted), 1);
+        assert_eq!(over(Outcome::Cancelled), 130);
+        let parked = Parked { reason: ParkReason::Approval, text: String::new() };
+        assert_eq!(code(TurnEnding::Parked(parked)), 3);
     }
 }

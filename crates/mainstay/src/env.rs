@@ -13,44 +13,44 @@ pub(crate) struct Variable {
 
 /// Where everything is kept.
 pub(crate) const MAINSTAY_HOME: Variable =
-    Variable { name: "MAINSTAY_HOME", doc: "The directory that --home names" };
+    Variable { name: "MAINSTAY_HOME", doc: "Same as --home" };
 
 /// Where the store is.
 pub(crate) const MAINSTAY_STORE: Variable = Variable {
     name: "MAINSTAY_STORE",
-    doc: "The store that --store names; no list of processes shows a password here",
+    doc: "Same as --store; keeps a password out of process lists",
 };
 
 /// The user's own directory.
 pub(crate) const HOME: Variable =
-    Variable { name: "HOME", doc: "Holds .mainstay, the directory used without --home" };
+    Variable { name: "HOME", doc: "Holds .mainstay, the default of --home" };
 
 /// Switches colours off.
 pub(crate) const NO_COLOR: Variable =
-    Variable { name: "NO_COLOR", doc: "Switches colours off, whatever its value" };
+    Variable { name: "NO_COLOR", doc: "Turns colours off, whatever its value" };
 
 /// What the terminal can do.
 pub(crate) const TERM: Variable =
-    Variable { name: "TERM", doc: "The kind of terminal; on a dumb one the chat is plain lines" };
+    Variable { name: "TERM", doc: "Kind of terminal; on a dumb one the chat is plain lines" };
 
 /// Which model is asked.
 pub(crate) const MAINSTAY_MODEL: Variable =
-    Variable { name: "MAINSTAY_MODEL", doc: "The model that --model names" };
+    Variable { name: "MAINSTAY_MODEL", doc: "Same as --model" };
 
 /// Which set of settings holds.
 pub(crate) const MAINSTAY_PROFILE: Variable =
-    Variable { name: "MAINSTAY_PROFILE", doc: "The profile that --profile names" };
+    Variable { name: "MAINSTAY_PROFILE", doc: "Same as --profile" };
 
 /// Where model servers of this machine are looked for.
 pub(crate) const MAINSTAY_LOCAL_SERVERS: Variable = Variable {
     name: "MAINSTAY_LOCAL_SERVERS",
-    doc: "Where a first run looks for models: NAME=URL, by commas, or `none`",
+    doc: "Where the first run looks for models: NAME=URL[,NAME=URL], or `none`",
 };
 
 /// How long a keeper waits for a new agent.
 pub(crate) const MAINSTAY_KEEPER_GRACE: Variable = Variable {
     name: "MAINSTAY_KEEPER_GRACE",
-    doc: "How long commands wait for a new agent when theirs has died: seconds",
+    doc: "How long commands outlive their agent, in seconds",
 };
 
 /// Every variable.
@@ -68,8 +68,8 @@ pub(crate) const ALL: [Variable; 9] = [
 
 /// Variables that are not read here but set for every command, by `mainstay_tools::keeper`.
 pub(crate) const GIVEN: [Variable; 2] = [
-    Variable { name: "MAINSTAY_KEEPER", doc: "The keeper that owns the command" },
-    Variable { name: "MAINSTAY_JOB", doc: "The call that started it" },
+    Variable { name: "MAINSTAY_KEEPER", doc: "Keeper that owns the command" },
+    Variable { name: "MAINSTAY_JOB", doc: "Call that started the command" },
 ];
 
 /// A variable that the configuration names, such as that of a provider's key.

@@ -60,6 +60,11 @@ impl Error {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
     }
 
+    /// The user stopped it.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Interrupted, message: message.into(), hints: Vec::new() }
+    }
+
     /// Adds a next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -77,34 +82,29 @@ impl Error {
 
 impl From<mainstay_store::Error> for Error {
     fn from(error: mainstay_store::Error) -> Self {
-        use mainstay_store::Error as Store;
+        use mainstay_store::Error as StoreError;
         let kind = match &error {
-            Store::BadAddress(_) | Store::Refused { .. } => Kind::Configuration,
-            Store::UnknownId { .. } | Store::AmbiguousId { .. } => Kind::Usage,
-            Store::InUse { .. } | Store::Locked { .. } => Kind::InUse,
+            StoreError::BadAddress(_) | StoreError::Refused { .. } => Kind::Configuration,
+            StoreError::UnknownId { .. } | StoreError::AmbiguousId { .. } => Kind::Usage,
+            StoreError::InUse { .. } | StoreError::Locked { .. } => Kind::InUse,
             _ => Kind::Failed,
         };
-        if let Store::Unreadable { path, .. } = &error
+        if let StoreError::Unreadable { path, .. } = &error
             && FileSystem::of(path).is_ok_and(|system| system.read_only)
         {
             // The engine says only that it cannot open the file.
-            let message =
-                format!("{} is on a file system that is mounted read-only", path.display());
-            let hint = format!("See how it is mounted: findmnt --target {}", wording::path(path));
+            let message = format!("{} is on a read-only file system", path.display());
+            let hint = format!("Check how it is mounted: findmnt --target {}", wording::path(path));
             return Self { kind, message, hints: vec![hint] };
         }
         let mut hints: Vec<String> = error.hint().into_iter().collect();
-        if let Store::UnknownId { what, .. } = &error
-            && what == "session"
-        {
-            hints.push("See which there are: `mainstay sessions list`".to_owned());
-        }
-        if let Store::UnknownId { what, .. } = &error {
+        if let StoreError::UnknownId { what, .. } = &error {
             match what.as_str() {
+                "session" => hints.push("List the sessions: `mainstay sessions list`".to_owned()),
                 "request" | "question" => {
-                    hints.push("See what waits for you: `mainstay approvals`".to_owned());
+                    hints.push("List what is waiting for you: `mainstay approvals`".to_owned());
                 }
-                "rule" => hints.push("See the rules: `mainstay approvals rules`".to_owned()),
+                "rule" => hints.push("List the rules: `mainstay approvals rules`".to_owned()),
                 _ => {}
             }
         }
@@ -118,9 +118,8 @@ impl From<mainstay_journal::Error> for Error {
     fn from(error: mainstay_journal::Error) -> Self {
         match error {
             mainstay_journal::Error::Store(error) => error.into(),
-            damaged @ mainstay_journal::Error::Damaged { .. } => {
-                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
-            }
+            damaged @ mainstay_journal::Error::Damaged { .. } => Self::failed(damaged.to_string())
+                .hint("Check the whole store: `mainstay store check`"),
         }
     }
 }
@@ -130,10 +129,9 @@ impl From<mainstay_memory::Error> for Error {
         match error {
             mainstay_memory::Error::Store(error) => error.into(),
             refused @ mainstay_memory::Error::Refused(_) => Self::usage(refused.to_string())
-                .hint("See what is remembered: `mainstay memory list`"),
-            damaged @ mainstay_memory::Error::Damaged { .. } => {
-                Self::failed(damaged.to_string()).hint("Look for more: `mainstay store check`")
-            }
+                .hint("List what is remembered: `mainstay memory list`"),
+            damaged @ mainstay_memory::Error::Damaged { .. } => Self::failed(damaged.to_string())
+                .hint("Check the whole store: `mainstay store check`"),
         }
     }
 }
@@ -157,11 +155,11 @@ impl From<mainstay_agent::Error> for Error {
     fn from(error: mainstay_agent::Error) -> Self {
         match error {
             mainstay_agent::Error::Journal(error) => error.into(),
-            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string()).hint(
-                "Say it otherwise, or look at the hooks in the home: config.toml, hooks.json.",
+            blocked @ mainstay_agent::Error::Blocked(_) => Self::failed(blocked.to_string())
+                .hint("Rephrase it, or check the hooks in config.toml and hooks.json in the home."),
+            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string()).hint(
+                "Nothing was started and nothing is lost. Check the store: `mainstay doctor`",
             ),
-            memory @ mainstay_agent::Error::Memory(_) => Self::failed(memory.to_string())
-                .hint("Nothing was begun and nothing lost. Look at the store: `mainstay doctor`"),
             mainstay_agent::Error::Skills(trouble) => trouble.into(),
             other => Self::configuration(other.to_string()),
         }
@@ -181,5 +179,36 @@ mod tests {
         let taken = mainstay_store::Error::InUse { what: "it".into(), holder: "other".into() };
         assert_eq!(code(taken), 4);
         assert_eq!(code(mainstay_store::Error::Io("broken".into())), 1);
+    }
+
+    #[test]
+    fn an_unknown_id_is_told_with_the_command_that_lists_those_there_are() {
+        for (what, command) in [
+            ("session", Some("`mainstay sessions list`")),
+            ("request", Some("`mainstay approvals`")),
+            ("question", Some("`mainstay approvals`")),
+            ("rule", Some("`mainstay approvals rules`")),
+            ("proposal", None),
+        ] {
+            let unknown =
+                mainstay_store::Error::UnknownId { what: what.to_owned(), typed: "x".to_owned() };
+            let error = Error::from(unknown);
+            assert_eq!(error.kind, Kind::Usage, "{what}");
+            let listed = error.hints.iter().filter(|hint| hint.contains("`mainstay ")).count();
+            assert_eq!(listed, usize::from(command.is_some()), "{what}: {:?}", error.hints);
+            if let Some(command) = command {
+                assert!(error.hints.iter().any(|hint| hint.contains(command)), "{error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_error_has_the_exit_code_of_who_must_act() {
+        let code = |kind: Kind| kind.exit().code();
+        assert_eq!(code(Kind::Usage), 2);
+        assert_eq!(code(Kind::Configuration), 2);
+        assert_eq!(code(Kind::InUse), 4);
+        assert_eq!(code(Kind::Interrupted), 130);
+        assert_eq!(code(Kind::Failed), 1);
     }
 }

@@ -40,10 +40,10 @@ impl Exit {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed => "failed, or something is not well",
-            Self::Usage => "wrong usage or configuration",
-            Self::Parked => "parked: waits for a person, a quota or a budget",
-            Self::InUse => "in use elsewhere",
+            Self::Failed => "failed, or a check found a problem",
+            Self::Usage => "invalid usage or configuration",
+            Self::Parked => "parked: waiting for a human, a quota or a budget",
+            Self::InUse => "in use by another process",
             Self::Interrupted => "interrupted",
         }
     }
@@ -52,5 +52,19 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         exit.code().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_end_has_its_own_number_and_meaning() {
+        let mut codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
+        assert!(codes.is_sorted(), "{codes:?}");
+        codes.dedup();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 130]);
+        assert!(Exit::ALL.iter().all(|exit| !exit.meaning().is_empty()));
     }
 }

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use found::Found;
+use found::FoundModel;
 use mainstay_agent::{Budgets, Trial, trial};
 use mainstay_llm::{Candidate, Client};
 use mainstay_store::{OwnerId, Store};
@@ -19,13 +19,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::name::Name;
 use crate::context::Context;
 use crate::engine;
-use crate::error::{Error, Kind};
-use crate::person;
-use crate::settings::Settings;
+use crate::error::Error;
+use crate::humans_only;
+use crate::paths::Paths;
 
 /// How long a trial may take: a model may have to be loaded first.
 const TRIAL: Duration = Duration::from_secs(180);
@@ -35,7 +35,7 @@ const TRIES: usize = 3;
 /// Sees to it that a model is configured. Answers whether one was written down now.
 pub(crate) fn ensure_model(
     context: &Context,
-    settings: &Settings,
+    paths: &Paths,
     store: &Store,
     owner: OwnerId,
     config: &Config,
@@ -43,40 +43,33 @@ pub(crate) fn ensure_model(
     // An agent's commands have no business with the settings, and who is at work already is not
     // at the first run.
     let is_at_work = tokio::runtime::Handle::try_current().is_ok();
-    if !config.models().is_empty() || person::only("setting up").is_err() || is_at_work {
+    if !config.models().is_empty() || humans_only::require("setting up").is_err() || is_at_work {
         return Ok(false);
     }
-    let run = FirstRun { settings, store, owner, config, client: Client::new() };
+    let run = FirstRun { paths, store, owner, config, client: Client::new() };
     let asks = can_ask(context);
-    engine::block_on(async |cancel: CancellationToken| {
+    let chosen = engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
             done = run.begin(asks) => done,
-            () = cancel.cancelled() => Err(stopped()),
+            () = cancel.cancelled() => Err(Error::interrupted("stopped; no model was chosen")),
         }
     })??;
-    Ok(true)
+    chosen.map(|_| true).ok_or_else(|| nothing_found(&[]))
 }
 
-/// Lets a person choose a model for a new file; nothing where there is nobody to ask, or nothing to
-/// choose from.
-pub(crate) fn choose_for_init(
-    context: &Context,
-    settings: &Settings,
-) -> Result<Option<String>, Error> {
+/// Lets a person choose a model for a new file. Returns `None` if nobody can be asked, or if there is
+/// nothing to choose from.
+pub(crate) fn choose_for_init(context: &Context, paths: &Paths) -> Result<Option<String>, Error> {
     if !can_ask(context) {
         return Ok(None);
     }
-    let (store, owner) = engine::open_store(settings)?;
-    let config = Config::load(settings, None, context.output)?;
-    let run = FirstRun { settings, store: &store, owner, config: &config, client: Client::new() };
+    let (store, owner) = engine::open_store(paths)?;
+    let config = Config::load(paths, None, context.output)?;
+    let run = FirstRun { paths, store: &store, owner, config: &config, client: Client::new() };
     engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
-            done = run.begin(true) => match done {
-                Ok(model) => Ok(Some(model)),
-                Err(error) if error.message == NOTHING => Ok(None),
-                Err(error) => Err(error),
-            },
-            () = cancel.cancelled() => Err(stopped()),
+            done = run.begin(true) => done,
+            () = cancel.cancelled() => Err(Error::interrupted("stopped; no model was chosen")),
         }
     })?
 }
@@ -85,30 +78,24 @@ fn can_ask(context: &Context) -> bool {
     !context.json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn stopped() -> Error {
-    let message = "stopped; nothing was chosen".to_owned();
-    Error { kind: Kind::Interrupted, message, hints: Vec::new() }
-}
-
-const NOTHING: &str = "no model is configured, and no model server of this machine answers";
-
 /// The three ways to go on.
 fn nothing_found(offers: &[found::Offer]) -> Error {
     let key = match offers {
-        [] => "give a key (`mainstay config key set anthropic`)".to_owned(),
+        [] => "set a key (`mainstay config key set anthropic`)".to_owned(),
         [first, ..] => format!(
-            "choose a model for the key that you have (`mainstay config set model {}/MODEL`)",
+            "choose a model for your key (`mainstay config set model {}/MODEL`)",
             first.provider
         ),
     };
-    Error::configuration(NOTHING).hint(format!(
-        "Start a local server (Ollama, LM Studio or llama.cpp), {key}, or look around first \
+    let message = "no model is configured, and no model server on this machine answers";
+    Error::configuration(message).hint(format!(
+        "Start a local server (Ollama, LM Studio or llama.cpp), {key}, or watch the demo first \
          (`mainstay demo`)."
     ))
 }
 
 struct FirstRun<'a> {
-    settings: &'a Settings,
+    paths: &'a Paths,
     store: &'a Store,
     owner: OwnerId,
     config: &'a Config,
@@ -116,18 +103,27 @@ struct FirstRun<'a> {
 }
 
 impl FirstRun<'_> {
-    /// Finds a model, tries it, writes it down, and answers its name.
-    async fn begin(&self, asks: bool) -> Result<String, Error> {
+    /// Finds a model, tries it, writes it down, and answers its name. Returns `None` if there is
+    /// nothing to choose from.
+    async fn begin(&self, asks: bool) -> Result<Option<String>, Error> {
         if asks {
             say("No model is configured yet. Looking for model servers on this machine …");
         }
         let found = found::local(&self.client, self.config).await?;
         let offers = found::offers(self.config)?;
-        if asks { self.asking(found, offers).await } else { self.alone(found, &offers).await }
+        match (asks, found.is_empty() && offers.is_empty()) {
+            (true, true) => Ok(None),
+            (true, false) => self.asking(found, offers).await.map(Some),
+            (false, _) => self.alone(found, &offers).await.map(Some),
+        }
     }
 
     /// Nobody can be asked: the best model of this machine that calls tools.
-    async fn alone(&self, found: Vec<Found>, offers: &[found::Offer]) -> Result<String, Error> {
+    async fn alone(
+        &self,
+        found: Vec<FoundModel>,
+        offers: &[found::Offer],
+    ) -> Result<String, Error> {
         let mut failed = Vec::new();
         let mut speaker = None;
         let began = Instant::now();
@@ -135,7 +131,7 @@ impl FirstRun<'_> {
             if began.elapsed() >= TRIAL {
                 break;
             }
-            say(&format!("No model is configured; trying {}, found on this machine …", one.name()));
+            say(&format!("No model is configured. Trying {}, found on this machine …", one.name()));
             match self.tried(&one).await? {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,
                 Trial::OnlySpeaks(said) => {
@@ -151,16 +147,17 @@ impl FirstRun<'_> {
         Err(match failed.first() {
             None => error,
             Some(why) => {
-                let said = "no model is configured, and none of this machine answers";
+                let said = "no model is configured, and none on this machine answers";
                 Error { message: format!("{said}: {}", crate::wording::line(why)), ..error }
             }
         })
     }
 
-    async fn asking(&self, found: Vec<Found>, offers: Vec<found::Offer>) -> Result<String, Error> {
-        if found.is_empty() && offers.is_empty() {
-            return Err(nothing_found(&offers));
-        }
+    async fn asking(
+        &self,
+        found: Vec<FoundModel>,
+        offers: Vec<found::Offer>,
+    ) -> Result<String, Error> {
         let question = Question { found, offers };
         loop {
             let one = match question.put().await? {
@@ -175,9 +172,9 @@ impl FirstRun<'_> {
             match trial {
                 Trial::CallsTools => return self.settle(&one, "it calls tools").await,
                 Trial::OnlySpeaks(said) => {
-                    say(&capital(&only_speaks(&said)));
-                    if question::yes("Use it all the same, to talk? [y/N] ").await? {
-                        return self.settle(&one, "it only speaks").await;
+                    say(&crate::wording::capital(&only_speaks(&said)));
+                    if question::yes("Use it anyway, just to talk? [y/N] ").await? {
+                        return self.settle(&one, "it only talks").await;
                     }
                 }
                 Trial::Failed(why) => {
@@ -188,11 +185,12 @@ impl FirstRun<'_> {
     }
 
     /// A model of a provider that was chosen just now.
-    async fn of_provider(&self, offer: &found::Offer) -> Result<Option<Found>, Error> {
+    async fn of_provider(&self, offer: &found::Offer) -> Result<Option<FoundModel>, Error> {
         let provider = Arc::new(self.config.provider(&offer.provider)?);
         match self.client.models(&provider, found::PATIENCE).await {
             Ok(models) if !models.is_empty() => {
-                let one = |model| Found { provider: Arc::clone(&provider), model, is_known: true };
+                let one =
+                    |model| FoundModel { provider: Arc::clone(&provider), model, is_known: true };
                 let found = models.into_iter().map(one).collect();
                 match (Question { found, offers: Vec::new() }).put().await? {
                     Choice::Model(one) => Ok(Some(one)),
@@ -200,17 +198,17 @@ impl FirstRun<'_> {
                 }
             }
             Ok(_) => {
-                say(&format!("{} offers no models.", offer.provider));
+                say(&format!("{} has no models.", offer.provider));
                 Ok(None)
             }
             Err(why) => {
-                say(&format!("{} gives no list of models: {why}", offer.provider));
+                say(&format!("Could not list the models of {}: {why}", offer.provider));
                 Ok(None)
             }
         }
     }
 
-    async fn tried(&self, one: &Found) -> Result<Trial, Error> {
+    async fn tried(&self, one: &FoundModel) -> Result<Trial, Error> {
         let candidate = Arc::new(Candidate {
             provider: Arc::clone(&one.provider),
             model: one.model.name.clone(),
@@ -231,7 +229,7 @@ impl FirstRun<'_> {
     }
 
     /// Writes the choice down, and says it.
-    async fn settle(&self, one: &Found, how: &str) -> Result<String, Error> {
+    async fn settle(&self, one: &FoundModel, how: &str) -> Result<String, Error> {
         let one = self.as_served_now(one).await;
         let name = one.name();
         let named = |parts: &[&str]| Name(parts.iter().map(|part| (*part).to_owned()).collect());
@@ -248,26 +246,25 @@ impl FirstRun<'_> {
         if let Some(window) = window.and_then(|window| i64::try_from(window).ok()) {
             changes.push((named(&["models", &name, "window"]), vec![window.into()]));
         }
-        let turn = Turn::take(&self.settings.home)?;
+        let lock = HomeLock::take(&self.paths.home)?;
         edit::set(self.config.path(), &changes)?;
-        drop(turn);
+        drop(lock);
         let window = match window {
             Some(window) => format!("a window of {window} tokens"),
-            None => "a window of unknown size".to_owned(),
+            None => "unknown window".to_owned(),
         };
         let path = self.config.path().display();
-        say(&format!("{name} is used from now on ({how}; {window}). It is written to {path}."));
-        let (list, set) = ("models", "config set model PROVIDER/MODEL");
+        say(&format!("Now using {name} ({how}; {window}), saved in {path}."));
         say(&format!(
-            "Others: `{}`. Change it: `{}`.",
-            self.settings.command(list),
-            self.settings.command(set)
+            "List other models: `{}`. Change the model: `{}`.",
+            self.paths.command("models"),
+            self.paths.command("config set model PROVIDER/MODEL")
         ));
         Ok(name)
     }
 
     /// The same model with the window that it was loaded with for the trial.
-    async fn as_served_now(&self, one: &Found) -> Found {
+    async fn as_served_now(&self, one: &FoundModel) -> FoundModel {
         let mut one = one.clone();
         if one.provider.is_loopback()
             && let Ok(models) = self.client.models(&one.provider, found::PATIENCE).await
@@ -281,18 +278,11 @@ impl FirstRun<'_> {
 
 fn only_speaks(said: &str) -> String {
     let said = crate::wording::line(said);
-    match said.is_empty() {
-        true => "it answers, but did not call the tool and said nothing".to_owned(),
-        false => format!("it answers, but did not call the tool; it said: {said}"),
+    if said.is_empty() {
+        "it answers, but did not call the tool and said nothing".to_owned()
+    } else {
+        format!("it answers, but did not call the tool; it said: {said}")
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
-        .unwrap_or_default()
 }
 
 /// Says a line beside the answer. In JSON too: what is chosen here must be no surprise.

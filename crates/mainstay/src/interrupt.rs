@@ -70,7 +70,7 @@ struct Signals(libc::sigset_t);
 
 #[expect(unsafe_code, reason = "the standard library has no signals")]
 impl Signals {
-    /// Blocks them in this thread and those it starts; nothing when none is to be heeded.
+    /// Blocks them in this thread and those it starts. Returns `None` if all of them are ignored.
     fn block() -> Option<Self> {
         // SAFETY: an all-zero set is a valid place for sigemptyset to fill.
         let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };

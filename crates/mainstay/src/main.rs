@@ -14,14 +14,15 @@ mod env;
 mod error;
 mod exit;
 mod first_run;
+mod humans_only;
 mod interrupt;
+mod lock;
 mod output;
-mod person;
+mod paths;
 mod progress;
 mod providers;
 mod redaction;
-mod settings;
-mod telling;
+mod turn_output;
 mod wording;
 
 fn main() -> std::process::ExitCode {

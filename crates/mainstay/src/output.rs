@@ -41,8 +41,9 @@ impl Output {
     /// Prints the answer, in one of its two forms.
     pub(crate) fn answer(&self, data: &impl Serialize, text: &str) -> Result<(), Error> {
         if self.json {
-            let data = serde_json::to_string_pretty(data)
-                .map_err(|error| Error::failed(format!("the answer cannot be JSON: {error}")))?;
+            let data = serde_json::to_string_pretty(data).map_err(|error| {
+                Error::failed(format!("could not write the answer as JSON: {error}"))
+            })?;
             print(data.as_bytes())
         } else {
             print(text.as_bytes())
@@ -66,12 +67,12 @@ impl Output {
             return Ok(None);
         };
         if path.symlink_metadata().is_ok() {
-            return Err(Error::usage(format!("{} exists already", path.display()))
-                .hint("Name a file that does not exist yet."));
+            return Err(Error::usage(format!("{} already exists", path.display()))
+                .hint("Pass a file that does not exist yet."));
         }
         fsatomic::write(path, bytes, fsatomic::PRIVATE_FILE).map_err(|error| {
-            Error::failed(format!("{} cannot be written: {error}", path.display()))
-                .hint("Name a place that can be written with --to FILE.")
+            Error::failed(format!("could not write {}: {error}", path.display()))
+                .hint("Pass a writable place with --to FILE.")
         })?;
         Ok(Some(path))
     }
@@ -142,8 +143,8 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Error> {
         stdout.write_all(&bytes).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::failed(format!("the answer cannot be written: {error}"))
-                .hint("Look at where standard output goes."))
+            Err(Error::failed(format!("could not write the answer: {error}"))
+                .hint("Check where standard output goes."))
         }
         _ => Ok(()),
     }

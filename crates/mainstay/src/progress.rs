@@ -39,7 +39,7 @@ impl Progress {
         let shown = bar.clone();
         let appear = move || {
             if wait.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                // Draws nothing where standard error is no terminal.
+                // Draws nothing if standard error is not a terminal.
                 shown.set_draw_target(ProgressDrawTarget::stderr());
                 shown.enable_steady_tick(TICK);
             }

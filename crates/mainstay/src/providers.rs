@@ -10,21 +10,21 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::engine;
-use crate::error::{self, Error};
-use crate::settings::Settings;
+use crate::error::Error;
+use crate::paths::Paths;
 
 /// How many memories are asked for.
 const LIMIT: usize = 5;
 
 /// What came of looking at one.
-pub(crate) struct Looked {
+pub(crate) struct ProviderCheck {
     pub(crate) description: Description,
     /// What it said and how it was asked, or why it did not answer.
     pub(crate) answer: Result<(Vec<Memory>, Choice), String>,
     pub(crate) took: Duration,
 }
 
-impl Looked {
+impl ProviderCheck {
     /// What it is, in a few words without secrets.
     pub(crate) fn place(&self) -> String {
         match &self.description.kind {
@@ -43,42 +43,37 @@ fn line(program: &keeper::Program) -> String {
 }
 
 /// Asks all of them at once, each within its limit. What was started for that has ended.
-pub(crate) fn look(
-    settings: &Settings,
+pub(crate) fn check_all(
+    paths: &Paths,
     config: &Config,
     query: &str,
-) -> Result<Vec<Looked>, Error> {
-    let keeper = engine::keeper(settings, config)?;
+) -> Result<Vec<ProviderCheck>, Error> {
+    let keeper = engine::keeper(paths, config)?;
     keeper.redact(crate::redaction::shared());
     let all = engine::memory_providers(config, &keeper)?;
     if all.is_empty() {
         return Ok(Vec::new());
     }
     engine::block_on(async |cancel| {
-        let looking = join_all(all.iter().map(|provider| ask(provider, query)));
-        let looked = tokio::select! {
-            looked = looking => Ok(looked),
-            () = cancel.cancelled() => Err(stopped()),
+        let checking = join_all(all.iter().map(|provider| ask(provider, query)));
+        let checks = tokio::select! {
+            checks = checking => Ok(checks),
+            () = cancel.cancelled() => Err(Error::interrupted("stopped")),
         };
         drop(all);
         keeper.leave_without_trace().await;
-        looked
+        checks
     })?
 }
 
-async fn ask(provider: &External, query: &str) -> Looked {
+async fn ask(provider: &External, query: &str) -> ProviderCheck {
     let directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
     let place = Place { session: "", workspace: &directory };
     let begun = Instant::now();
     let answer = provider.look(Query { text: query, limit: LIMIT, place }).await;
-    Looked {
+    ProviderCheck {
         description: provider.description().clone(),
         answer: answer.map_err(|trouble| trouble.0),
         took: begun.elapsed(),
     }
-}
-
-fn stopped() -> Error {
-    let kind = error::Kind::Interrupted;
-    Error { kind, message: "stopped".to_owned(), hints: Vec::new() }
 }

@@ -37,7 +37,7 @@ pub(crate) fn shared() -> &'static Redactor {
 /// configuration names. One that cannot be read names none.
 pub(crate) fn typed(text: &str, context: &Context) -> Result<String, Error> {
     // What is wrong with it is said by commands that need it.
-    let _ = Config::load(&context.settings()?, None, context.output.quiet());
+    let _ = Config::load(&context.paths()?, None, context.output.quiet());
     Ok(shared().text(text).into_owned())
 }
 

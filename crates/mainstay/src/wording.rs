@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mainstay_journal::compaction::Compaction;
 
+use crate::chat::render::text::clean;
+
 /// Bytes in the unit that keeps the number short.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -31,6 +33,12 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
+/// What a request asks for, as one sentence without a full stop: "shell wants to run `ls`". It has
+/// as many lines as the action, and nothing in it can speak to a terminal.
+pub(crate) fn wants(request: &mainstay_agent::Request) -> String {
+    clean(&request.wants())
+}
+
 /// Which memories came with an input: "recalled 2 memories: facts:1, facts:4".
 pub(crate) fn recalled(memories: &[mainstay_agent::Recalled]) -> String {
     let number = memories.len();
@@ -47,26 +55,25 @@ pub(crate) fn holdings(copied: &mainstay_store::Copied) -> String {
 
 /// That a conversation is being compacted.
 pub(crate) fn compacting(tokens: u64) -> String {
-    format!("making room: a summary of a part of {} is being written", count(tokens, "token"))
+    format!("compacting: summarising a part of {}", count(tokens, "token"))
 }
 
 /// What a compaction did.
 pub(crate) fn compacted(before: u64, after: u64, summarised: bool) -> String {
-    let how =
-        if summarised { "a summary stands for what is old" } else { "old results are shortened" };
-    format!("compacted: about {before} tokens became {after}; {how}, nothing is deleted")
+    let how = if summarised { "old parts are summarised" } else { "old results are shortened" };
+    format!("compacted from about {before} to {after} tokens; {how}, nothing is deleted")
 }
 
 /// What taking a compaction back did.
 pub(crate) fn restored(restored: &mainstay_agent::Restored) -> String {
     let excess = match restored.window {
         Some(window) if restored.tokens > window => {
-            format!(", more than the {window} that the model takes")
+            format!(", more than the model's window of {window}")
         }
         _ => String::new(),
     };
     format!(
-        "compaction {} is taken back: the model is shown about {} tokens again{excess}",
+        "reverted compaction {}: the model sees about {} tokens again{excess}",
         restored.number, restored.tokens
     )
 }
@@ -99,6 +106,21 @@ fn formatted(millis: i64, format: &str) -> String {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime(format).to_string(),
         Err(_) => format!("{millis} ms"),
     }
+}
+
+/// A text with its first letter in upper case.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// A path below the workspace as people write it, relative to it; any other as it is. Both are
+/// escaped like the paths of snapshots.
+pub(crate) fn in_workspace(workspace: &Path, path: &str) -> String {
+    let workspace = workspace.canonicalize().unwrap_or_default();
+    let inside = format!("{}/", mainstay_tools::snapshot::escaped(&workspace));
+    path.strip_prefix(&inside).unwrap_or(path).to_owned()
 }
 
 /// Text of any shape as one line of bearable length.
@@ -135,7 +157,7 @@ pub(crate) fn compaction(made: &Compaction) -> String {
         (true, true) => format!("entries 1 to {through} replaced, up to {trimmed} shortened"),
         (true, false) => format!("entries 1 to {through} replaced"),
         (false, true) => format!("entries up to {trimmed} shortened"),
-        (false, false) => "nothing is hidden".to_owned(),
+        (false, false) => "nothing hidden".to_owned(),
     };
     let focus = made.focus.as_deref().map(|focus| format!("; focus: {}", line(focus)));
     let focus = focus.unwrap_or_default();
@@ -144,7 +166,7 @@ pub(crate) fn compaction(made: &Compaction) -> String {
 
 /// A compaction that was taken back, in a line.
 pub(crate) fn taken_back(number: i64) -> String {
-    format!("compaction {number} was taken back: what it hid is shown again")
+    format!("compaction {number} was reverted: what it hid is shown again")
 }
 
 #[cfg(test)]
@@ -164,6 +186,15 @@ mod tests {
             assert_eq!(size(bytes), words);
         }
         assert_eq!(size(u64::MAX), "16384 PiB");
+    }
+
+    #[test]
+    fn what_is_wanted_is_a_sentence_that_no_action_can_break_out_of() {
+        use crate::chat::input::prompt::tests::request;
+        let request = request("to run `ls\u{1b}[2J`", mainstay_agent::Friction::Key);
+        let said = wants(&request);
+        assert!(said.starts_with("shell wants to run `ls"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said}");
     }
 
     #[test]

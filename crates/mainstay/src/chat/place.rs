@@ -13,19 +13,19 @@ use mainstay_journal::turn::{self, Turn};
 use mainstay_message::Content;
 use mainstay_store::{OwnerId, Store};
 
-use super::face::Face;
+use crate::chat::asker::ChatAsker;
 use crate::commands::run::{Choices, workspace_of};
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::wording;
 
 /// Where the chat happens.
 pub(crate) struct Place<'a> {
     pub(crate) context: &'a Context,
     pub(crate) choices: &'a Choices,
-    pub(crate) settings: Settings,
+    pub(crate) paths: Paths,
     pub(crate) store: Store,
     pub(crate) owner: OwnerId,
     pub(crate) workspace: PathBuf,
@@ -44,8 +44,8 @@ impl<'a> Place<'a> {
         typed: Option<&str>,
         workspace: Option<PathBuf>,
     ) -> Result<Self, Error> {
-        let settings = context.settings()?;
-        let (store, owner) = engine::open_store(&settings)?;
+        let paths = context.paths()?;
+        let (store, owner) = engine::open_store(&paths)?;
         let known = typed.map(|typed| store.read(|tx| session::find(tx, owner, typed)));
         let known = known.transpose()?;
         let workspace = match (&known, workspace) {
@@ -56,29 +56,19 @@ impl<'a> Place<'a> {
         let over = choices.overrides();
         let agent = engine::agent(context, store.clone(), owner, &workspace, over)?;
         let session = known.map(|session| session.id);
-        Ok(Self {
-            context,
-            choices,
-            settings,
-            store,
-            owner,
-            workspace,
-            agent,
-            session,
-            model: None,
-        })
+        Ok(Self { context, choices, paths, store, owner, workspace, agent, session, model: None })
     }
 
     /// Takes the session up, or begins one.
-    pub(crate) fn work(&self, face: Option<Face>) -> Result<OpenSession, Error> {
-        let mut work = match self.session {
+    pub(crate) fn open_session(&self, face: Option<ChatAsker>) -> Result<OpenSession, Error> {
+        let mut session = match self.session {
             Some(id) => *engine::open(&self.agent, id)?,
             None => self.agent.begin(&self.workspace, &wording::today())?,
         };
         if let Some(face) = face {
-            work.ask_here(Arc::new(face));
+            session.ask_here(Arc::new(face));
         }
-        Ok(work)
+        Ok(session)
     }
 
     /// Asks another model from now on.
@@ -171,7 +161,7 @@ impl<'a> Place<'a> {
     /// A word on the session for whoever leaves: how to go on.
     pub(crate) fn way_back(&self) -> Option<String> {
         let id = self.session?;
-        Some(self.settings.command(&format!("chat --session {id}")))
+        Some(self.paths.command(&format!("chat --session {id}")))
     }
 }
 

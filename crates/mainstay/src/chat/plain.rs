@@ -7,33 +7,34 @@ use mainstay_message::Content;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
 
-use super::place::Place;
-use super::slash::{self, Slash};
+use crate::chat::commands::slash::{self, Slash};
+use crate::chat::place::Place;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::telling::Telling;
+use crate::turn_output::TurnOutput;
 
 /// Answers line by line until there are no more.
 pub(crate) fn run(mut place: Place<'_>) -> Result<Exit, Error> {
-    let mut telling = Telling::new(place.context.json());
-    let ended = engine::block_on(async |cancel| answer(&mut place, &mut telling, &cancel).await)?;
+    let mut turn_output = TurnOutput::new(place.context.json());
+    let ended =
+        engine::block_on(async |cancel| answer(&mut place, &mut turn_output, &cancel).await)?;
     ended.or_else(|error| {
         let error = place.context.completed(error);
-        telling.error(&error);
+        turn_output.error(&error);
         Ok(error.kind.exit())
     })
 }
 
 async fn answer(
     place: &mut Place<'_>,
-    telling: &mut Telling,
+    turn_output: &mut TurnOutput,
     cancel: &CancellationToken,
 ) -> Result<Exit, Error> {
-    let mut work = place.work(None)?;
+    let mut session = place.open_session(None)?;
     let mut exit = Exit::Done;
-    if place.session.is_some() && work.last_turn().is_some_and(|turn| turn.outcome.is_none()) {
-        exit = go_on(&mut work, place, telling, cancel).await?;
+    if place.session.is_some() && session.last_turn().is_some_and(|turn| turn.outcome.is_none()) {
+        exit = go_on(&mut session, place, turn_output, cancel).await?;
     }
     let mut lines = lines();
     while !cancel.is_cancelled() {
@@ -51,36 +52,37 @@ async fn answer(
         match slash::parse(line.trim()).filter(|_| !skill) {
             Some(Ok((Slash::Quit, _))) => break,
             Some(_) => {
-                telling.aside("Commands need a terminal; only /quit works here.");
+                turn_output.aside("Commands need a terminal; only /quit works here.");
                 continue;
             }
             None => {}
         }
-        let content = match skill {
-            true => engine::said(&place.agent, &place.workspace, line, place.context.output)?,
-            false => vec![Content::Text(line)],
+        let content = if skill {
+            engine::message_content(&place.agent, &place.workspace, line, place.context.output)?
+        } else {
+            vec![Content::Text(line)]
         };
         let input = Input { content, key: None };
-        let mut observer = |event| telling.event(&event);
-        let ended = work.turn(&input, &mut observer, cancel).await?;
-        telling.ended(&ended, &place.settings)?;
+        let mut observer = |event| turn_output.event(&event);
+        let ended = session.turn(&input, &mut observer, cancel).await?;
+        turn_output.ended(&ended, &place.paths)?;
         exit = engine::exit(&ended);
     }
-    work.leave().await?;
+    session.leave().await?;
     place.agent.leave().await;
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
 }
 
 /// Finishes the turn that is not over.
 async fn go_on(
-    work: &mut OpenSession,
+    session: &mut OpenSession,
     place: &Place<'_>,
-    telling: &mut Telling,
+    turn_output: &mut TurnOutput,
     cancel: &CancellationToken,
 ) -> Result<Exit, Error> {
-    let ended = work.resume(&mut |event| telling.event(&event), cancel).await?;
+    let ended = session.resume(&mut |event| turn_output.event(&event), cancel).await?;
     let Some(ended) = ended else { return Ok(Exit::Done) };
-    telling.ended(&ended, &place.settings)?;
+    turn_output.ended(&ended, &place.paths)?;
     Ok(engine::exit(&ended))
 }
 
@@ -90,8 +92,8 @@ fn lines() -> Receiver<Result<String, Error>> {
     let read = move || {
         for line in std::io::stdin().lock().lines() {
             let line = line.map_err(|error| {
-                Error::usage(format!("standard input cannot be read: {error}"))
-                    .hint("Look at where standard input comes from; it must be text.")
+                Error::usage(format!("could not read standard input: {error}"))
+                    .hint("Check where standard input comes from; it must be text.")
             });
             let over = line.is_err();
             if sender.blocking_send(line).is_err() || over {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::env;
 use crate::exit::Exit;
+use crate::lock::lock;
 
 /// The terminal while it is ours.
 pub(crate) struct Terminal(());
@@ -58,7 +59,7 @@ fn heed_panics(ours: ThreadId) {
     std::panic::set_hook(Box::new(move |panic| {
         let elsewhere = thread::current().id() != ours;
         if elsewhere && OURS.load(Ordering::SeqCst) {
-            PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(panic.to_string());
+            lock(&PANICS).push(panic.to_string());
             return;
         }
         give_back();
@@ -71,7 +72,7 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The panics of other threads since the last time.
 pub(crate) fn panics() -> Vec<String> {
-    std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *lock(&PANICS))
 }
 
 impl Drop for Terminal {

@@ -13,30 +13,30 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::redaction;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
-/// Answer a question that the model asked
+/// Answer a question from the model
 #[derive(Args, Debug)]
 pub(crate) struct AnswerArgs {
-    /// The question (the start of its id is enough); see `mainstay approvals`
+    /// Question to answer (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// The answer, or the number of a choice
+    /// Answer, or the number of a choice
     #[arg(allow_hyphen_values = true)]
     text: String,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }
 
 pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay answer")?;
+    humans_only::require("mainstay answer")?;
     if args.text.trim().is_empty() {
-        return Err(Error::usage("the answer is empty").hint("Write what to answer."));
+        return Err(Error::usage("the answer is empty").hint("Pass the answer as TEXT."));
     }
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::typed(&args.text, context)?;
@@ -52,9 +52,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         Outcome::TooLate(asked) => {
             let question = &asked.question;
             let message =
-                format!("question {} cannot be answered: {}", question.id, asked.standing_text());
+                format!("could not answer question {}: {}", question.id, asked.standing_text());
             return Err(Error::failed(message)
-                .hint(format!("Go on with the turn: `mainstay resume {session}`")));
+                .hint(format!("Continue the turn: `mainstay resume {session}`")));
         }
     };
     let answer = match &asked.standing {
@@ -68,9 +68,9 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = settings.command(&format!("resume {session}"));
+    let next = paths.command(&format!("resume {session}"));
     let data =
         json!({ "id": asked.question.id, "session": asked.question.session, "answer": answer });
-    context.output.answer(&data, &format!("Answered: {answer}\nGo on with `{next}`.\n"))?;
+    context.output.answer(&data, &format!("Answered: {answer}\nContinue with `{next}`.\n"))?;
     Ok(Exit::Done)
 }

@@ -11,14 +11,14 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// See what waits for your decision or answer
+/// List what is waiting for your decision or answer
 ///
-/// A turn that has to ask is parked. Decide with `mainstay approve` or `mainstay deny`, answer with
-/// `mainstay answer`, then go on with `mainstay resume`.
+/// A turn that has to ask is parked. Decide with `mainstay approve` or `mainstay deny`, answer
+/// questions with `mainstay answer`, then continue with `mainstay resume`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ApprovalsArgs {
-    /// Show also what was decided, answered or is over
+    /// Also show what was decided, was answered or is over
     #[arg(long)]
     all: bool,
 

@@ -14,25 +14,25 @@ use super::resume::{self, ResumeArgs};
 use crate::context::{Context, open_existing};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
-/// Let a call run that waits for your decision
+/// Allow a call that is waiting for your decision
 ///
-/// The yes is for this one call as it was asked, and is used once.
+/// This allows that one call as it was asked, once.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// The request (the start of its id is enough); see `mainstay approvals`
+    /// Request to approve (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// Say yes also to the like from now on; `mainstay approvals` shows to what
+    /// Also allow similar calls from now on; `mainstay approvals` shows which
     #[arg(long)]
     always: bool,
 
-    /// Say that it is meant, where a plain yes is not enough
+    /// Confirm a call for which a plain yes is not enough
     #[arg(long)]
     sure: bool,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }
@@ -44,12 +44,11 @@ pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let (approval, session) = decision.made(context)?;
     let request = &approval.request;
     let how = match (&decision.verdict, &request.always) {
-        (Verdict::Always, Some(always)) => format!("now and always: {}", wording::line(always)),
+        (Verdict::Always, Some(always)) => format!("always: {}", wording::line(always)),
         _ => "once".to_owned(),
     };
-    let words =
-        format!("Approved, {how}: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, session, &words, args.resume, context)
+    let words = format!("Approved, {how}: {}.", wording::line(&wording::wants(request)));
+    report_decision(&approval, session, &words, args.resume, context)
 }
 
 /// What was decided on the command line.
@@ -64,14 +63,14 @@ impl Decision<'_> {
     /// Writes the decision down, or says why not. With it comes the session to go on with: a helper
     /// asks for the one that it helps.
     pub(super) fn made(&self, context: &Context) -> Result<(Approval, SessionId), Error> {
-        person::only(self.command)?;
-        let settings = context.settings()?;
-        let store = open_existing(&settings.store)?;
+        humans_only::require(self.command)?;
+        let paths = context.paths()?;
+        let store = open_existing(&paths.store)?;
         let owner = engine::existing_owner(&store, "request", self.typed)?;
         let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
         if self.verdict == Verdict::Always && found.request.always.is_none() {
-            return Err(Error::usage("there is no always for this: it is asked about each time")
-                .hint(format!("Say yes to this one: `mainstay approve {}`", found.request.id)));
+            return Err(Error::usage("this call cannot be allowed always")
+                .hint(format!("Allow it once: `mainstay approve {}`", found.request.id)));
         }
         let session = store.read(|tx| root(tx, found.request.session))?;
         let by = format!("`{}` ({})", self.command, ProcessIdentity::current());
@@ -92,7 +91,7 @@ impl Decision<'_> {
 }
 
 /// Tells what was decided, and goes on where that is wanted.
-pub(super) fn told(
+pub(super) fn report_decision(
     approval: &Approval,
     session: SessionId,
     words: &str,
@@ -106,8 +105,8 @@ pub(super) fn told(
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
-    let next = context.settings()?.command(&format!("resume {session}"));
-    let text = format!("{words}\nGo on with `{next}`.\n");
+    let next = context.paths()?.command(&format!("resume {session}"));
+    let text = format!("{words}\nContinue with `{next}`.\n");
     context.output.answer(&approvals::data(approval), &text)?;
     Ok(Exit::Done)
 }
@@ -119,15 +118,15 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
     }
     let request = &approval.request;
     let mut said = io::stderr().lock();
-    let asked = writeln!(said, "{} wants {}", request.tool, request.action)
+    let asked = writeln!(said, "{}", wording::wants(request))
         .and_then(|()| writeln!(said, "A plain yes is not enough: {because}."))
         .and_then(|()| write!(said, "Type {} to approve: ", Friction::WORD))
         .and_then(|()| said.flush());
     drop(said);
     let mut line = String::new();
     asked.and_then(|()| io::stdin().lock().read_line(&mut line)).map_err(|error| {
-        Error::failed(format!("the terminal cannot be read: {error}"))
-            .hint(format!("Say it with an option: `mainstay approve {} --sure`", request.id))
+        Error::failed(format!("could not read the terminal: {error}"))
+            .hint(format!("Confirm with an option: `mainstay approve {} --sure`", request.id))
     })?;
     Ok(line.trim() == Friction::WORD)
 }
@@ -135,8 +134,8 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
 fn not_sure(approval: &Approval, because: &str) -> Error {
     let request = &approval.request;
     Error::failed(format!(
-        "not approved, because a plain yes is not enough: {because}; {} wants {}",
-        request.tool, request.action
+        "not approved, a plain yes is not enough: {because}; {}",
+        wording::wants(request)
     ))
     .hint(format!("If you mean it: `mainstay approve {} --sure`", request.id))
 }
@@ -153,14 +152,14 @@ fn too_late(approval: &Approval, session: SessionId) -> Error {
     let error = Error {
         kind: Kind::Failed,
         message: format!(
-            "request {} cannot be decided: {}{when}",
+            "could not decide request {}: {}{when}",
             request.id,
             approval.standing_text()
         ),
         hints: Vec::new(),
     };
     match &approval.standing {
-        Standing::Lapsed => error.hint("See what waits for you: `mainstay approvals`"),
-        _ => error.hint(format!("Go on with the turn: `mainstay resume {session}`")),
+        Standing::Lapsed => error.hint("List what is waiting for you: `mainstay approvals`"),
+        _ => error.hint(format!("Continue the turn: `mainstay resume {session}`")),
     }
 }

@@ -15,19 +15,19 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Show what came into a session from where, and what was done after
+/// Show what came into a session, from where, and what was done after it
 ///
-/// Words from the network taint a session. What happened while it was tainted is marked with `!`: look
-/// there first when something was done that nobody asked for.
+/// Text from the network taints a session. What happened while it was tainted is marked with `!`:
+/// look there first when something was done that nobody asked for.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
-    /// The session (the start of its id is enough)
+    /// Session to show (a prefix of its ID is enough)
     id: String,
 }
 
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, entries, approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
@@ -52,19 +52,19 @@ fn text(session: &Session, audit: &Audit) -> String {
     );
     match (&audit.tainted_by, audit.tainted_since) {
         (Some(by), Some(since)) => text.push_str(&format!(
-            "tainted since {} by {}; what happened after is marked with !\n\n",
+            "tainted since {} by {}; what happened later is marked with !\n\n",
             wording::time(since),
             wording::line(by)
         )),
         _ => text.push_str("not tainted: nothing came from the network\n\n"),
     }
     if audit.items.is_empty() {
-        text.push_str("No tool was used.\n");
+        text.push_str("No tools were used.\n");
     }
     let width = audit.items.iter().map(|item| item.tool.chars().count()).max().unwrap_or(0);
     for item in &audit.items {
         let mark = if item.tainted { '!' } else { ' ' };
-        let words = wording::line(&words(item, &session.workspace));
+        let words = wording::line(&describe_item(item, &session.workspace));
         text.push_str(&format!(
             "{mark} {}  {:<width$}  {words}\n",
             wording::time(item.at),
@@ -74,7 +74,7 @@ fn text(session: &Session, audit: &Audit) -> String {
     text
 }
 
-fn words(item: &Item, workspace: &str) -> String {
+fn describe_item(item: &Item, workspace: &str) -> String {
     let inner = |path: &str| {
         let below = Path::new(path).strip_prefix(workspace).ok();
         below.map_or_else(|| path.to_owned(), |below| below.display().to_string())

@@ -12,23 +12,23 @@ use crate::output::object;
 use crate::progress::Progress;
 use crate::wording;
 
-/// Write a backup of the store into a new file, while it is in use
+/// Back up the store to a new file, even while it is in use
 ///
-/// The backup is one plain file, whatever engine the store is on. It is verified by opening it,
-/// checking every page and counting every table before it gets its name: a FILE that is there is
-/// whole. An existing file is never overwritten.
+/// The backup is one plain file, whatever engine the store is on. It is opened, checked page by
+/// page and counted before it gets its name: a FILE that exists is complete. An existing file is
+/// never overwritten.
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
-    /// The file to write; it must not exist yet
+    /// File to write; it must not exist
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
 
 pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("backing up", Some(&args.file));
 
-    let store = open_existing(&settings.store)?;
+    let store = open_existing(&paths.store)?;
     let copied = store.backup_to(&args.file, &mut |at| progress.report(&at))?;
     drop(progress);
 

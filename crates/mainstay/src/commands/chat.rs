@@ -9,23 +9,23 @@ use crate::chat;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
-/// Talk to the agent in the terminal; without a command this is what happens
+/// Talk to the agent in the terminal (the default command)
 ///
-/// What is finished stays in the terminal's scrollback. Everything is recorded as it happens: after a
-/// crash `--session ID` finishes the turn that was running and goes on. Without a terminal every
-/// line of standard input is a message, and the answers go to standard output.
+/// Finished output stays in the terminal's scrollback. Everything is recorded as it happens: after
+/// a crash, `--session ID` finishes the interrupted turn and continues. Without a terminal, each
+/// line of standard input is a message, and answers go to standard output.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ChatArgs {
-    /// Go on with this session (the start of its id is enough) instead of a new one
+    /// Continue this session (a prefix of its ID is enough) instead of starting a new one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
     #[command(flatten)]
     choices: Choices,
 
-    /// Work in this directory [default: the current one, or that of the session]
+    /// Directory to work in [default: the current one, or the session's]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
 }
@@ -38,6 +38,6 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<Exit, Error> {
         return chat::plain(place);
     }
     // Whoever sits here decides what the policy asks.
-    person::only("the chat")?;
-    chat::hold(place)
+    humans_only::require("the chat")?;
+    chat::run(place)
 }

@@ -8,12 +8,12 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Print completions for a shell
+/// Print shell completions
 ///
 /// For bash: mainstay completions bash > ~/.local/share/bash-completion/completions/mainstay
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print them for
     shell: Shell,
 }
 

@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at the settings, and change them
+/// Show and change settings
 ///
-/// Settings are kept in config.toml in the home; `.mainstay.toml` in a workspace may set some. What
-/// is asked for on the command line or in the environment holds over both.
+/// Settings are kept in config.toml in the home; `.mainstay.toml` in a workspace may set some of
+/// them. Options and environment variables override both.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     Get(get::GetArgs),
@@ -27,7 +27,7 @@ pub(crate) enum ConfigCommand {
     Key(key::KeyCommand),
 }
 
-/// Print where config.toml is, or would be
+/// Print the path of config.toml, whether it exists or not
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {}
 
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Result<Exit, Er
 }
 
 fn path(context: &Context) -> Result<Exit, Error> {
-    let path = context.settings()?.home.join("config.toml");
+    let path = context.paths()?.home.join("config.toml");
     let data = json!({ "path": path, "exists": path.exists() });
     context.output.answer(&data, &path.display().to_string())?;
     Ok(Exit::Done)

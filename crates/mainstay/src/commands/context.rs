@@ -1,7 +1,6 @@
 //! `mainstay context`
 
 use clap::Args;
-use mainstay_agent::Context as Window;
 use serde_json::json;
 
 use crate::config::Overrides;
@@ -10,20 +9,20 @@ use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Show where the tokens of a session go
+/// Show what uses the tokens of a session
 ///
-/// What the next request is made of: the prompt, instructions from the project, the tools, and the
-/// conversation by kind. Figures are set by what the provider counted last; before its first answer
+/// Shows what the next request is made of: the prompt, project instructions, tools, and the
+/// conversation by kind. Figures are scaled to the provider's last count; before its first answer
 /// they are estimates.
 #[derive(Args, Debug)]
 pub(crate) struct ContextArgs {
-    /// The session (the start of its id is enough) [default: the last one in this directory]
+    /// Session to show (a prefix of its ID is enough) [default: the last one in this directory]
     id: Option<String>,
 }
 
 pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let session = super::undo::find(&store, args.id.as_deref())?;
     let workspace = std::path::Path::new(&session.workspace);
     let agent = engine::agent(context, store, session.owner, workspace, Overrides::default())?;
@@ -34,10 +33,10 @@ pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> 
     Ok(Exit::Done)
 }
 
-fn text(window: &Window) -> String {
+fn text(window: &mainstay_agent::Context) -> String {
     let all = window.tokens.max(1);
     let width = window.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
-    let width = width.max("all".len());
+    let width = width.max("total".len());
     let line = |name: &str, tokens: u64| {
         format!("{name:<width$}  {tokens:>9}  {:>3} %\n", share(tokens, all))
     };
@@ -45,20 +44,20 @@ fn text(window: &Window) -> String {
     for part in &window.parts {
         text.push_str(&line(&part.name, part.tokens));
     }
-    text.push_str(&line("all", window.tokens));
+    text.push_str(&line("total", window.tokens));
     if let Some(size) = window.window {
         let share = share(window.tokens, size.max(1));
         text.push_str(&format!("{share} % of the model's window of {size} tokens\n"));
     }
     if !window.largest.is_empty() {
-        text.push_str("\nThe largest results:\n");
+        text.push_str("\nLargest results:\n");
         for large in &window.largest {
             text.push_str(&format!("{:>9}  {} {}\n", large.tokens, large.tool, large.asked));
         }
     }
     text.push_str(&match &window.counted {
         Some(counted) => {
-            format!("\nSet by the last count of {}, {} tokens.\n", counted.model, counted.tokens)
+            format!("\nScaled to the last count of {}, {} tokens.\n", counted.model, counted.tokens)
         }
         None => "\nEstimates: no provider has counted yet.\n".to_owned(),
     });

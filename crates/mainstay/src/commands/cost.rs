@@ -12,36 +12,36 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Show what was spent on models
+/// Show what models cost
 ///
-/// Every call of every purpose is counted, failed ones too. Models without a known price cost
-/// nothing here; give prices in config.toml under [models."PROVIDER/MODEL"].
+/// Every call counts, including failed ones. Models without a known price count as free; set prices
+/// in config.toml under [models."PROVIDER/MODEL"].
 #[derive(Args, Debug)]
 pub(crate) struct CostArgs {
-    /// Sum up by this
+    /// Group costs by this
     #[arg(long, value_enum, default_value_t = Sum::Day)]
     by: Sum,
 
-    /// Count the last days only
+    /// Count only the last DAYS days
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     days: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sum {
-    /// Days, in UTC
+    /// Day, in UTC
     Day,
-    /// Models
+    /// Model
     Model,
-    /// Sessions
+    /// Session
     Session,
 }
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub(crate) fn run(args: &CostArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let since = wall_millis() - i64::from(args.days) * DAY;
     let by = match args.by {
         Sum::Day => By::Day,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &CostArgs, context: &Context) -> Result<Exit, Error> {
 
 fn table(parts: &[Spent], total: i64) -> String {
     if parts.is_empty() {
-        return "Nothing was spent: no model was asked.\n".to_owned();
+        return "Nothing spent: no model was called.\n".to_owned();
     }
     let width = parts.iter().map(|part| part.what.chars().count()).max().unwrap_or(0).max(5);
     let line = |what: &str, calls: &str, failed: &str, input: &str, output: &str, cost: &str| {

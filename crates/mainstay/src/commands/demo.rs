@@ -22,12 +22,12 @@ use scene::Scene;
 use stage::Stage;
 use verdict::Verdict;
 
-/// Watch the agent being killed and going on
+/// Watch the agent get killed and continue
 ///
-/// A script stands for the model; everything else is real. The agent does a small task in a temporary
-/// directory, is killed with SIGKILL in the middle of a command, and is resumed; then it is shown that
-/// every step ran exactly once. It needs no network and no configuration, takes some seconds, and
-/// touches neither your home nor your store. With --json only the verdict is printed.
+/// A script plays the model; everything else is real. The agent does a small task in a temporary
+/// directory, is killed with SIGKILL in the middle of a command, and is resumed; then you see that
+/// every step ran exactly once. It needs no network and no configuration, takes a few seconds, and
+/// touches neither your home nor your store. With --json, only the verdict is printed.
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {}
 
@@ -38,8 +38,8 @@ pub(crate) fn run(_: &DemoArgs, context: &Context) -> Result<Exit, Error> {
     let started = SystemClock.uptime_millis();
     let stage = Stage::new(context.output, context.json());
     let unable = |error: std::io::Error| {
-        Error::failed(format!("the demonstration cannot begin: {error}"))
-            .hint("See what is wrong here: `mainstay doctor`")
+        Error::failed(format!("could not start the demo: {error}"))
+            .hint("Check the installation: `mainstay doctor`")
     };
     below::adopt().map_err(unable)?;
     let model = model::serve().map_err(unable)?;
@@ -62,7 +62,7 @@ pub(crate) fn run(_: &DemoArgs, context: &Context) -> Result<Exit, Error> {
     };
     let seen = played.unwrap_or_else(|_| {
         let seconds = PATIENCE.as_secs();
-        Err(Error::failed(format!("the demonstration did not end within {seconds} s"))
+        Err(Error::failed(format!("the demo did not finish within {seconds} s"))
             .hint("Try it again when the machine is less busy."))
     })?;
     let verdict = Verdict::of(&seen, &scene, SystemClock.uptime_millis() - started);

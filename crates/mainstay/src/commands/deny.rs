@@ -4,26 +4,26 @@ use clap::Args;
 use mainstay_agent::Verdict;
 use mainstay_agent::approvals::requests::Effort;
 
-use super::approve::{Decision, told};
+use super::approve::{Decision, report_decision};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::redaction;
 use crate::wording;
 
-/// Refuse a call that waits for your decision
+/// Refuse a call that is waiting for your decision
 ///
-/// The model is told, with your reason, and the turn can go on.
+/// The model is told, with your reason, and the turn can continue.
 #[derive(Args, Debug)]
 pub(crate) struct DenyArgs {
-    /// The request (the start of its id is enough); see `mainstay approvals`
+    /// Request to deny (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
-    /// Why, for the model
+    /// Reason, shown to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
-    /// Go on with the turn at once
+    /// Continue the turn right away
     #[arg(long)]
     resume: bool,
 }
@@ -36,6 +36,6 @@ pub(crate) fn run(args: &DenyArgs, context: &Context) -> Result<Exit, Error> {
         Decision { typed: &args.id, verdict, effort: Effort::Key, command: "mainstay deny" };
     let (approval, session) = decision.made(context)?;
     let request = &approval.request;
-    let words = format!("Denied: {} wants {}.", request.tool, wording::line(&request.action));
-    told(&approval, session, &words, args.resume, context)
+    let words = format!("Denied: {}.", wording::line(&wording::wants(request)));
+    report_decision(&approval, session, &words, args.resume, context)
 }

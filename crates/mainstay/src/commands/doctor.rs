@@ -10,8 +10,8 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::paths::Paths;
 use crate::progress::Progress;
-use crate::settings::Settings;
 use crate::wording;
 
 mod clock;
@@ -26,64 +26,64 @@ mod sandbox;
 
 use finding::{Finding, Status};
 
-/// Look whether all is well: home, disk, store, leases, clock, model
+/// Check the installation: home, disk, store, leases, clock, model
 ///
-/// Runs the checks that every start runs and some more, and creates nothing. It says too what the
-/// kernel can do for the sandbox of commands, and asks the memories that the configuration names
-/// besides the store whether they answer. Each thing that is not well comes with the one command to type next. The exit code is 0 only when all is well.
+/// Runs the checks of every start and some more, and creates nothing. It also reports what the
+/// kernel can do for the sandbox, and whether external memory providers answer. Every problem comes
+/// with the one command to run next. The exit code is 0 only if everything is fine.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
 
 pub(crate) fn run(_args: &DoctorArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let progress = Progress::begin("looking", None);
+    let paths = context.paths()?;
+    let progress = Progress::begin("checking", None);
 
-    let findings = examine(&settings, context.output);
+    let findings = examine(&paths, context.output);
     drop(progress);
 
     let well = findings.iter().all(|finding| finding.status == Status::Ok);
     let data = json!({
         "ok": well,
         "version": env!("CARGO_PKG_VERSION"),
-        "home": settings.home,
-        "store": settings.store.to_string(),
+        "home": paths.home,
+        "store": paths.store.to_string(),
         "findings": findings,
     });
     context.output.answer(&data, &as_text(&findings, context.output))?;
     Ok(if well { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
-    let mut findings = vec![place::home(&settings.home)];
-    if let Some(file) = settings.file() {
+fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
+    let mut findings = vec![place::home(&paths.home)];
+    if let Some(file) = paths.file() {
         findings.extend(place::permissions(file));
         let near = place::nearest(file);
         match FileSystem::of(near) {
             Ok(system) => {
-                findings.push(place::file_system(&system, near, settings));
+                findings.push(place::file_system(&system, near, paths));
                 findings.push(place::space(&system, near));
             }
-            Err(error) => findings.push(remedy::problem("disk", &error, settings)),
+            Err(error) => findings.push(remedy::problem("disk", &error, paths)),
         }
     }
     let now = wall_millis();
-    match open_existing(&settings.store) {
-        Ok(store) => findings.extend(opened::examine(&store, settings, now)),
+    match open_existing(&paths.store) {
+        Ok(store) => findings.extend(opened::examine(&store, paths, now)),
         Err(StoreError::Absent { place }) => {
             findings.push(Finding::ok(
                 "store",
-                format!("there is none at {place} yet; the first command that writes creates it"),
+                format!("no store at {place} yet; the first command that writes creates it"),
             ));
             findings.push(clock::sanity(now, None));
         }
         Err(error) => {
-            findings.push(remedy::problem("store", &error, settings));
+            findings.push(remedy::problem("store", &error, paths));
             findings.push(clock::sanity(now, None));
         }
     }
     findings.push(sandbox::support(Support::of_kernel()));
-    findings.extend(configuration::examine(settings, output));
-    findings.extend(memory::examine(settings, output));
+    findings.extend(configuration::examine(paths, output));
+    findings.extend(memory::examine(paths, output));
     findings.push(platform());
     findings
 }
@@ -96,8 +96,8 @@ fn platform() -> Finding {
     Finding::warning(
         "platform",
         format!(
-            "on {} a lease of a dead process is taken over only after it expires, network file \
-             systems are not recognised, and other users of the store are not named",
+            "on {}, a dead process keeps its lease until it expires, network file systems are not \
+             detected, and other users of the store are not named",
             std::env::consts::OS
         ),
         "uname -a",
@@ -133,5 +133,9 @@ fn summary(findings: &[Finding]) -> String {
         .into_iter()
         .flatten()
         .collect();
-    if found.is_empty() { "All is well.\n".to_owned() } else { format!("{}.\n", found.join(", ")) }
+    if found.is_empty() {
+        "Everything is fine.\n".to_owned()
+    } else {
+        format!("{}.\n", found.join(", "))
+    }
 }

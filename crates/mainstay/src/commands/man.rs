@@ -16,12 +16,12 @@ use crate::wording;
 /// Manual pages are for everybody to read.
 const PUBLIC_FILE: u32 = 0o644;
 
-/// Print the manual page, or write the pages of all commands into a directory
+/// Print the manual page, or write the pages of all commands to a directory
 ///
-/// To read it at once: mainstay man | man -l -
+/// To read it right away: mainstay man | man -l -
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// Write one page a command into this directory, which must exist
+    /// Write one page per command to this directory, which must exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ManArgs, context: &Context) -> Result<Exit, Error> {
     let mut command = cli::command();
     command.build();
     collect(&command, "mainstay", &mut pages)
-        .map_err(|error| Error::failed(format!("the manual cannot be written: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not make the manual: {error}")))?;
     let Some(directory) = &args.dir else {
         let first = pages.into_iter().next().map(|(_, page)| page).unwrap_or_default();
         context.output.document(&first)?;
@@ -66,7 +66,7 @@ fn collect(
 fn write(directory: &Path, name: &str, page: &[u8]) -> Result<(), Error> {
     let path = directory.join(name);
     fsatomic::write(&path, page, PUBLIC_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display()))
-            .hint(format!("Look at the directory: ls -ld {}", wording::path(directory)))
+        Error::failed(format!("could not write {}: {error}", path.display()))
+            .hint(format!("Check the directory: ls -ld {}", wording::path(directory)))
     })
 }

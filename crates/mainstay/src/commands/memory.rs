@@ -20,18 +20,18 @@ use mainstay_memory::facts::{Fact, FactId};
 use mainstay_store::{Id, Store};
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::{self, Config};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::{redaction, wording};
 
-/// What is remembered from session to session
+/// Show and change what is remembered across sessions
 ///
-/// Facts are found by what bears on a turn. Notes are short, and every new session is told them: those
-/// about you everywhere, those about a workspace there. Both stay when the session that they come from
-/// is deleted.
+/// Facts are recalled when they are relevant to a turn. Notes are short, and every new session gets
+/// them: notes about you everywhere, notes about a workspace only there. Both stay when the session
+/// that they come from is deleted.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
     List(list::ListArgs),
@@ -69,28 +69,27 @@ fn fact_id(typed: &str) -> Result<FactId, Error> {
     let number = typed.trim();
     let number = number.strip_prefix("facts:").unwrap_or(number);
     number.parse().map_err(|_| {
-        Error::usage(format!("{typed:?} is not the number of a fact"))
-            .hint("Numbers are shown by `mainstay memory list` and `mainstay memory search WORDS`.")
+        Error::usage(format!("{typed:?} is not a valid fact number"))
+            .hint("`mainstay memory list` and `mainstay memory search WORDS` show the numbers.")
     })
 }
 
 fn no_fact(id: FactId) -> Error {
-    Error::usage(format!("there is no fact {id}"))
-        .hint("See those there are: `mainstay memory list`")
+    Error::usage(format!("fact {id} does not exist")).hint("List the facts: `mainstay memory list`")
 }
 
 /// Words that are to be kept, without secrets.
 fn worded(text: &str, context: &Context) -> Result<String, Error> {
     let text = redaction::typed(text, context)?;
     match text.trim() {
-        "" => Err(Error::usage("there are no words to remember").hint("Write a sentence.")),
+        "" => Err(Error::usage("the text is empty").hint("Write a sentence to remember.")),
         text => Ok(text.to_owned()),
     }
 }
 
 /// The settings of memory.
-fn settings(context: &Context) -> Result<mainstay_agent::memory::Settings, Error> {
-    let config = Config::load(&context.settings()?, None, context.output)?;
+fn memory_settings(context: &Context) -> Result<mainstay_agent::memory::Settings, Error> {
+    let config = Config::load(&context.paths()?, None, context.output)?;
     config::memory_settings(&config)
 }
 

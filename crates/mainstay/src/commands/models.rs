@@ -15,16 +15,17 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::context::Context;
 use crate::engine;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exit::Exit;
 
 /// List the models of your providers
 ///
-/// Asked are the providers of your models, those with a table in config.toml, and those whose key
-/// you gave with `config key set`; nobody else is contacted. What far ones said is kept for a day.
+/// Asks the providers of your models, those with a table in config.toml, and those whose key you
+/// stored with `config key set`; nobody else is contacted. Answers of remote providers are kept for
+/// a day.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsArgs {
-    /// Ask again, also those who answered today
+    /// Ask again instead of using kept answers
     #[arg(long)]
     refresh: bool,
 }
@@ -33,34 +34,36 @@ pub(crate) struct ModelsArgs {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a provider said.
-struct Told {
+struct ProviderModels {
     provider: String,
     models: Result<Vec<Listed>, String>,
 }
 
 pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let here = std::env::current_dir().ok();
-    let config = Config::load(&settings, here.as_deref(), context.output)?;
+    let config = Config::load(&paths, here.as_deref(), context.output)?;
     let names = config.chosen_providers()?;
     if names.is_empty() {
-        return Err(Error::configuration("no provider is chosen yet, so nobody is asked")
-            .hint("Choose a model: `mainstay config init` finds those of this machine."));
+        return Err(Error::configuration("no model is configured")
+            .hint(
+            "Set a model (`mainstay config set model PROVIDER/MODEL`) or a key (`mainstay config key set PROVIDER`).",
+        ));
     }
-    let told = engine::block_on(async |cancel: CancellationToken| {
+    let answers = engine::block_on(async |cancel: CancellationToken| {
         tokio::select! {
-            told = ask(&names, &config, args) => told,
-            () = cancel.cancelled() => Err(stopped()),
+            answers = ask(&names, &config, args) => answers,
+            () = cancel.cancelled() => Err(Error::interrupted("stopped")),
         }
     })??;
 
-    let lines = lines(&told, &config);
-    for one in &told {
+    let lines = lines(&answers, &config);
+    for one in &answers {
         if let Err(why) = &one.models {
-            context.output.warning(format!("{} gives no list of models: {why}", one.provider));
+            context.output.warning(format!("could not list the models of {}: {why}", one.provider));
         }
     }
-    let problems: Vec<Value> = told
+    let problems: Vec<Value> = answers
         .iter()
         .filter_map(|one| {
             Some(json!({ "provider": one.provider, "problem": one.models.as_ref().err()? }))
@@ -69,16 +72,16 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<Exit, Error> {
     let data = json!({ "models": lines.iter().map(Line::as_json).collect::<Vec<_>>(),
         "problems": problems });
     context.output.answer(&data, &table(&lines))?;
-    let all_failed = told.iter().all(|one| one.models.is_err());
+    let all_failed = answers.iter().all(|one| one.models.is_err());
     Ok(if all_failed { Exit::Failed } else { Exit::Done })
 }
 
-fn stopped() -> Error {
-    Error { kind: Kind::Interrupted, message: "stopped".to_owned(), hints: Vec::new() }
-}
-
 /// Asks all providers side by side.
-async fn ask(names: &[String], config: &Config, args: &ModelsArgs) -> Result<Vec<Told>, Error> {
+async fn ask(
+    names: &[String],
+    config: &Config,
+    args: &ModelsArgs,
+) -> Result<Vec<ProviderModels>, Error> {
     let client = Client::new();
     let mut lists = kept_lists::read(config.home());
     let now = wall_millis();
@@ -99,19 +102,19 @@ async fn ask(names: &[String], config: &Config, args: &ModelsArgs) -> Result<Vec
             (name, Some(place).filter(|_| !provider.is_loopback()), models)
         }
     });
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     let mut is_new = false;
     for (name, place, models) in join_all(asked).await {
         if let (Some(place), Ok(models)) = (place, &models) {
             is_new = true;
             lists.insert(name.clone(), kept_lists::List { place, at: now, models: models.clone() });
         }
-        told.push(Told { provider: name.clone(), models });
+        answers.push(ProviderModels { provider: name.clone(), models });
     }
     if is_new {
         kept_lists::write(config.home(), &lists);
     }
-    Ok(told)
+    Ok(answers)
 }
 
 /// A line of the table.
@@ -123,10 +126,10 @@ struct Line {
     place: Option<usize>,
 }
 
-fn lines(told: &[Told], config: &Config) -> Vec<Line> {
+fn lines(answers: &[ProviderModels], config: &Config) -> Vec<Line> {
     let used = config.models();
     let mut lines = Vec::new();
-    for one in told {
+    for one in answers {
         for model in one.models.iter().flatten() {
             let name = format!("{}/{}", one.provider, model.name);
             let candidate = config.candidate(&name).ok();

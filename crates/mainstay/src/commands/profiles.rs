@@ -4,17 +4,18 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::name::Name;
 use crate::config::profiles;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at the profiles: named sets of settings, chosen with --profile
+/// List, show and choose profiles: named sets of settings
 ///
-/// A profile is a table [profiles.NAME] in config.toml that says the same things as the file itself,
-/// and holds over it. `mainstay config set profiles.fast.model PROVIDER/MODEL` makes one.
+/// A profile is a table [profiles.NAME] in config.toml with the same settings as the file itself,
+/// and overrides it. `mainstay config set profiles.fast.model PROVIDER/MODEL` creates one;
+/// --profile NAME uses it.
 #[derive(Args, Debug)]
 pub(crate) struct ProfilesArgs {
     #[command(subcommand)]
@@ -25,19 +26,19 @@ pub(crate) struct ProfilesArgs {
 enum ProfilesCommand {
     /// List the profiles
     List,
-    /// Show what a profile sets
+    /// Show the settings of a profile
     Show {
-        /// Which one
+        /// Name of the profile
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Make a profile the one that holds where nobody asks for another
+    /// Make a profile the default
     Use {
-        /// Which one
+        /// Name of the profile
         #[arg(value_name = "NAME", required_unless_present = "none")]
         name: Option<String>,
 
-        /// None of them
+        /// Use no profile by default
         #[arg(long, conflicts_with = "name")]
         none: bool,
     },
@@ -52,10 +53,10 @@ pub(crate) fn run(args: &ProfilesArgs, context: &Context) -> Result<Exit, Error>
 }
 
 fn list(context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let (profiles, by_file) = profiles(&settings.home)?;
+    let paths = context.paths()?;
+    let (profiles, by_file) = profiles(&paths.home)?;
     let by_file = by_file.map(|name| (name, "config.toml"));
-    let chosen = settings.profile.clone().or(by_file);
+    let chosen = paths.profile.clone().or(by_file);
     let width = profiles.keys().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     let mut data = Vec::new();
@@ -63,22 +64,22 @@ fn list(context: &Context) -> Result<Exit, Error> {
         let holds = chosen.as_ref().filter(|(chosen, _)| chosen == name).map(|(_, by)| *by);
         let model = table.as_table().and_then(|table| table.get("model")).and_then(Value::as_str);
         let mark = if holds.is_some() { "*" } else { " " };
-        let by = holds.map(|by| format!("  (by {by})")).unwrap_or_default();
+        let by = holds.map(|by| format!("  (from {by})")).unwrap_or_default();
         let line = format!("{mark} {name:<width$}  {}{by}", model.unwrap_or("-"));
         text.push_str(&format!("{}\n", line.trim_end()));
         data.push(json!({ "name": name, "model": model, "holds": holds.is_some(), "by": holds }));
     }
     if profiles.is_empty() {
-        let make = settings.command("config set profiles.NAME.model PROVIDER/MODEL");
-        text = format!("There are no profiles. Make one: {make}\n");
+        let make = paths.command("config set profiles.NAME.model PROVIDER/MODEL");
+        text = format!("No profiles. Create one: {make}\n");
     }
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)
 }
 
 fn show(name: &str, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let (profiles, _) = profiles(&settings.home)?;
+    let paths = context.paths()?;
+    let (profiles, _) = profiles(&paths.home)?;
     let table = profiles.get(name).and_then(Value::as_table).ok_or_else(|| unknown(name))?;
     let mut lines = Vec::new();
     flatten(table, &mut Vec::new(), &mut lines);
@@ -90,34 +91,33 @@ fn show(name: &str, context: &Context) -> Result<Exit, Error> {
 
 fn choose(name: Option<&str>, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
-    let path = settings.home.join("config.toml");
+    let paths = context.paths()?;
+    let path = paths.home.join("config.toml");
     let profile = Name(vec!["profile".to_owned()]);
-    let turn = Turn::take(&settings.home)?;
+    let lock = HomeLock::take(&paths.home)?;
     let text = match name {
         Some(name) => {
-            if !profiles(&settings.home)?.0.contains_key(name) {
+            if !profiles(&paths.home)?.0.contains_key(name) {
                 return Err(unknown(name));
             }
             edit::set(&path, &[(profile, vec![name.into()])])?;
             format!(
-                "{name} holds from now on; go back with `{}`",
-                settings.command("profiles use --none")
+                "Now using profile {name} by default; go back with `{}`",
+                paths.command("profiles use --none")
             )
         }
         None => {
             edit::unset(&path, &profile)?;
-            "no profile holds from now on".to_owned()
+            "Now using no profile by default".to_owned()
         }
     };
-    drop(turn);
+    drop(lock);
     context.output.answer(&json!({ "profile": name }), &text)?;
     Ok(Exit::Done)
 }
 
 fn unknown(name: &str) -> Error {
-    Error::usage(format!("there is no profile {name:?}"))
-        .hint("See which there are: `mainstay profiles`")
+    Error::usage(format!("unknown profile {name:?}")).hint("List the profiles: `mainstay profiles`")
 }
 
 /// All settings of a table, by their names.

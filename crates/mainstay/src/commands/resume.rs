@@ -15,15 +15,15 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::telling::Telling;
+use crate::turn_output::TurnOutput;
 
-/// Finish a turn that was interrupted or parked, then exit
+/// Continue an interrupted or parked turn, then exit
 ///
-/// Commands that were running are collected, not run again. Without ID it is the newest turn that is
-/// not finished. A turn that is over is not repeated: its answer is printed again.
+/// Commands that were running are collected, not run again. Without ID, continues the newest
+/// unfinished turn. A finished turn is not repeated; its answer is printed again.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
-    /// The session (the start of its id is enough)
+    /// Session to continue (a prefix of its ID is enough)
     id: Option<String>,
 
     #[command(flatten)]
@@ -42,20 +42,24 @@ impl ResumeArgs {
 }
 
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit, Error> {
-    let mut telling = Telling::new(context.json());
-    attempt(args, context, &mut telling).or_else(|error| {
+    let mut turn_output = TurnOutput::new(context.json());
+    attempt(args, context, &mut turn_output).or_else(|error| {
         let error = context.completed(error);
-        telling.error(&error);
+        turn_output.error(&error);
         Ok(error.kind.exit())
     })
 }
 
-fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+fn attempt(
+    args: &ResumeArgs,
+    context: &Context,
+    turn_output: &mut TurnOutput,
+) -> Result<Exit, Error> {
+    let paths = context.paths()?;
     args.choices.check()?;
-    let (store, owner) = engine::open_store(&settings)?;
+    let (store, owner) = engine::open_store(&paths)?;
     let Some(session) = find(args, &store, owner)? else {
-        telling.no_turn("nothing", "there is nothing to resume: every turn is finished");
+        turn_output.no_turn("nothing", "nothing to resume: every turn is finished");
         return Ok(Exit::Done);
     };
     let last = store.read(|tx| turn::last(tx, session.id))?;
@@ -66,12 +70,13 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
     };
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
     let resumed = engine::block_on(async |cancel: CancellationToken| {
-        let Some(mut work) = take(args, &agent, &session, telling, &cancel).await? else {
+        let Some(mut open_session) = take(args, &agent, &session, turn_output, &cancel).await?
+        else {
             return Ok(None);
         };
-        let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
-        let told = ended.as_ref().map_or(Ok(()), |ended| telling.ended(ended, &settings));
-        work.leave().await?;
+        let ended = open_session.resume(&mut |event| turn_output.event(&event), &cancel).await?;
+        let told = ended.as_ref().map_or(Ok(()), |ended| turn_output.ended(ended, &paths));
+        open_session.leave().await?;
         agent.leave().await;
         told?;
         Ok::<_, Error>(Some(ended))
@@ -79,11 +84,11 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
     match resumed {
         Some(Some(ended)) => Ok(engine::exit(&ended)),
         Some(None) => {
-            telling.no_turn("nothing", &format!("session {} has no turn yet", session.id));
+            turn_output.no_turn("nothing", &format!("session {} has no turn yet", session.id));
             Ok(Exit::Done)
         }
         None => {
-            telling.no_turn("cancelled", "stopped; another process works on the session");
+            turn_output.no_turn("cancelled", "stopped; another process is using the session");
             Ok(Exit::Interrupted)
         }
     }
@@ -125,18 +130,18 @@ async fn take(
     args: &ResumeArgs,
     agent: &Agent,
     session: &Session,
-    telling: &Telling,
+    turn_output: &TurnOutput,
     cancel: &CancellationToken,
 ) -> Result<Option<OpenSession>, Error> {
     let mut told = false;
     loop {
         let holder = match agent.open(session.id)? {
-            Opened::Got(work) => return Ok(Some(*work)),
+            Opened::Got(open_session) => return Ok(Some(*open_session)),
             Opened::Held(holder) if !args.wait => return Err(engine::held(session.id, &holder)),
             Opened::Held(holder) => holder,
         };
         if !told {
-            telling.aside(&format!("waiting for {}", holder.process));
+            turn_output.aside(&format!("waiting for {}", holder.process));
             told = true;
         }
         tokio::select! {

@@ -13,29 +13,29 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
-use crate::person;
-use crate::settings::Settings;
-use crate::telling::Telling;
+use crate::humans_only;
+use crate::paths::Paths;
+use crate::turn_output::TurnOutput;
 use crate::wording;
 
-/// Give the agent a task and print its answer
+/// Run a task and print the answer
 ///
 /// Every step is on disk before the next one begins. Whatever happens to this process, `mainstay
-/// resume` goes on where it was. With --json every event is one line.
+/// resume` continues where it stopped. With --json, each event is one line.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// Go on with this session (the start of its id is enough) instead of a new one
+    /// Continue this session (a prefix of its ID is enough) instead of starting a new one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
     #[command(flatten)]
     choices: Choices,
 
-    /// Work in this directory [default: the current one, or that of the session]
+    /// Directory to work in [default: the current one, or the session's]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
 
-    /// Name the input: sent again under the same name it is not done again, its answer is printed
+    /// Idempotency key: the same key again prints the first answer instead of running again
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
 
@@ -47,15 +47,15 @@ pub(crate) struct RunArgs {
 /// What a turn may use, chosen on the command line.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Choices {
-    /// Ask this model, PROVIDER/MODEL
+    /// Use this model, PROVIDER/MODEL
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// Answer every question of the policy with yes
+    /// Approve everything that the policy would ask about
     #[arg(long, short)]
     yes: bool,
 
-    /// Spend at most this on the turn
+    /// Spend at most this much on the turn, in dollars
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     budget: Option<f64>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// Nobody says yes to everything on a person's behalf.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.yes { person::only("--yes") } else { Ok(()) }
+        if self.yes { humans_only::require("--yes") } else { Ok(()) }
     }
 
     /// What they put over the configuration.
@@ -78,26 +78,26 @@ impl Choices {
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {
-    let mut telling = Telling::new(context.json());
-    attempt(args, context, &mut telling).or_else(|error| {
+    let mut turn_output = TurnOutput::new(context.json());
+    attempt(args, context, &mut turn_output).or_else(|error| {
         let error = context.completed(error);
-        telling.error(&error);
+        turn_output.error(&error);
         Ok(error.kind.exit())
     })
 }
 
-fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+fn attempt(args: &RunArgs, context: &Context, turn_output: &mut TurnOutput) -> Result<Exit, Error> {
+    let paths = context.paths()?;
     args.choices.check()?;
     let text = text(&args.text)?;
     if let Some(key) = &args.key
         && (key.is_empty() || key.len() > 200)
     {
-        return Err(Error::usage("--key takes a name of 1 to 200 letters")
-            .hint("Give the input a shorter name, or leave --key out."));
+        return Err(Error::usage("--key must have 1 to 200 bytes")
+            .hint("Use a shorter key, or leave --key out."));
     }
     let wanted = args.workspace.as_deref().map(directory).transpose()?;
-    let (store, owner) = engine::open_store(&settings)?;
+    let (store, owner) = engine::open_store(&paths)?;
 
     let claim = match (&args.key, &args.session) {
         (Some(key), None) => Some(engine::claim_key(&store, key)?),
@@ -110,13 +110,13 @@ fn attempt(args: &RunArgs, context: &Context, telling: &mut Telling) -> Result<E
         (None, None) => current_directory()?,
     };
     let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
-    let content = engine::said(&agent, &workspace, text, context.output)?;
+    let content = engine::message_content(&agent, &workspace, text, context.output)?;
     let input = Input { content, key: args.key.clone() };
-    let work = match &known {
+    let session = match &known {
         Some(session) => *engine::open(&agent, session.id)?,
         None => agent.begin(&workspace, &wording::today())?,
     };
-    let turn = Turn { work, input: &input, telling, settings: &settings };
+    let turn = PreparedTurn { session, input: &input, turn_output, paths: &paths };
     let ended = engine::block_on(async |cancel| turn.done(&agent, cancel).await)??;
     drop(claim);
     Ok(engine::exit(&ended))
@@ -143,11 +143,11 @@ fn known_session(
 /// The workspace of a session, which it keeps for life: its prompt names it. It must be there.
 pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result<PathBuf, Error> {
     let kept = Path::new(&session.workspace);
-    let elsewhere = "Begin a new session in another directory: leave the id out.";
+    let elsewhere = "Start a new session in another directory: leave the session out.";
     let found = directory(kept).map_err(|error| error.only_hint(elsewhere))?;
     match wanted {
         Some(wanted) if wanted != found => Err(Error::usage(format!(
-            "session {} works in {}, and a session keeps its workspace",
+            "session {} belongs to {}, and a session keeps its workspace",
             session.id,
             kept.display()
         ))
@@ -157,22 +157,22 @@ pub(crate) fn workspace_of(session: &Session, wanted: Option<PathBuf>) -> Result
 }
 
 /// A turn that is about to be done.
-struct Turn<'a> {
-    work: OpenSession,
+struct PreparedTurn<'a> {
+    session: OpenSession,
     input: &'a Input,
-    telling: &'a mut Telling,
-    settings: &'a Settings,
+    turn_output: &'a mut TurnOutput,
+    paths: &'a Paths,
 }
 
-impl Turn<'_> {
+impl PreparedTurn<'_> {
     /// Does it, tells how it ended, and ends what still runs for it.
     async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<TurnReport, Error> {
-        let Self { work, input, telling, settings } = &mut self;
-        let ended = work.turn(input, &mut |event| telling.event(&event), &cancel).await?;
+        let Self { session, input, turn_output, paths } = &mut self;
+        let ended = session.turn(input, &mut |event| turn_output.event(&event), &cancel).await?;
         // The answer is recorded: nobody has to wait for the clearing up, which is done also where
         // it cannot be printed.
-        let told = telling.ended(&ended, settings);
-        self.work.leave().await?;
+        let told = turn_output.ended(&ended, paths);
+        self.session.leave().await?;
         agent.leave().await;
         told?;
         Ok(ended)
@@ -184,15 +184,15 @@ const LONGEST: u64 = 4 << 20;
 
 fn too_long() -> Error {
     Error::usage("the text is longer than 4 MiB")
-        .hint("Put it into a file and ask the agent to read that.")
+        .hint("Put it into a file and ask the agent to read it.")
 }
 
 fn text(typed: &str) -> Result<String, Error> {
     let text = if typed == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| {
-            Error::usage(format!("standard input cannot be read: {error}"))
-                .hint("Look at where standard input comes from.")
+            Error::usage(format!("could not read standard input: {error}"))
+                .hint("Check where standard input comes from.")
         })?;
         if bytes.len() as u64 > LONGEST {
             return Err(too_long());
@@ -200,7 +200,7 @@ fn text(typed: &str) -> Result<String, Error> {
         String::from_utf8(bytes).map_err(|error| {
             let place = error.utf8_error().valid_up_to();
             Error::usage(format!("standard input is not text: byte {place} is not UTF-8"))
-                .hint("Put it into a file and ask the agent to look at that.")
+                .hint("Put it into a file and ask the agent to look at it.")
         })?
     } else {
         typed.to_owned()
@@ -209,8 +209,7 @@ fn text(typed: &str) -> Result<String, Error> {
         return Err(too_long());
     }
     if text.trim().is_empty() {
-        return Err(Error::usage("there is nothing to do: the text is empty")
-            .hint("Write what to do: mainstay run \"…\""));
+        return Err(Error::usage("the text is empty").hint("Pass what to do: `mainstay run \"…\"`"));
     }
     Ok(text)
 }
@@ -218,10 +217,10 @@ fn text(typed: &str) -> Result<String, Error> {
 pub(crate) fn directory(path: &Path) -> Result<PathBuf, Error> {
     let wrong = |what: String| {
         Error { kind: Kind::Usage, message: what, hints: Vec::new() }
-            .hint("Name a directory with --workspace DIR.")
+            .hint("Pass a directory with --workspace DIR.")
     };
     let found = path.canonicalize().map_err(|error| {
-        wrong(format!("the workspace {} cannot be used: {error}", path.display()))
+        wrong(format!("could not use the workspace {}: {error}", path.display()))
     })?;
     if !found.is_dir() {
         return Err(wrong(format!("the workspace {} is not a directory", path.display())));
@@ -231,7 +230,7 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, Error> {
 
 pub(crate) fn current_directory() -> Result<PathBuf, Error> {
     std::env::current_dir().map_err(|error| {
-        Error::usage(format!("the current directory cannot be used: {error}"))
-            .hint("Name a directory with --workspace DIR.")
+        Error::usage(format!("could not use the current directory: {error}"))
+            .hint("Pass a directory with --workspace DIR.")
     })
 }

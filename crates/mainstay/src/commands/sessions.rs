@@ -21,7 +21,7 @@ use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at the sessions, and look after them
+/// List and manage sessions
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),
@@ -55,5 +55,5 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
 
 /// A store that must be there.
 fn open(context: &Context) -> Result<Store, Error> {
-    Ok(open_existing(&context.settings()?.store)?)
+    Ok(open_existing(&context.paths()?.store)?)
 }

@@ -17,20 +17,20 @@ use mainstay_agent::skills::{self, Places, Proposal, Shelf};
 use mainstay_store::{OwnerId, Store};
 
 use super::run::{current_directory, directory};
-use crate::chat::slash::is_command;
+use crate::chat::commands::slash::is_command;
 use crate::config::Config;
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::settings::Settings;
+use crate::paths::Paths;
 
-/// Look at skills, add and remove them, and decide about those that are proposed
+/// Manage skills, and decide on proposed ones
 ///
-/// A skill is a folder with a SKILL.md: a name and a description, then instructions, with scripts and
-/// references beside it. Skills are found in the home (skills/), in the places that `[skills] paths`
-/// names, and in the workspace (.agents/skills, .claude/skills, from the root of its repository
-/// down). The nearer one holds.
+/// A skill is a folder with a SKILL.md: a name and a description, then instructions, with scripts
+/// and references beside it. Skills are found in the home (skills/), in the places listed in
+/// `[skills] paths`, and in the workspace (.agents/skills, .claude/skills, from the root of its
+/// repository down). If two have the same name, the nearer one is used.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
     List(list::ListArgs),
@@ -64,41 +64,42 @@ fn places(context: &Context, workspace: Option<&Path>) -> Result<(Places, PathBu
         Some(path) => directory(path)?,
         None => current_directory()?,
     };
-    let config = Config::load(&context.settings()?, Some(&workspace), context.output)?;
+    let config = Config::load(&context.paths()?, Some(&workspace), context.output)?;
     Ok((config.skills()?, workspace))
 }
 
 /// The home's skills.
-pub(crate) fn shelf(settings: &Settings) -> Shelf {
-    Shelf::at(settings.home.join("skills"))
+pub(crate) fn shelf(paths: &Paths) -> Shelf {
+    Shelf::at(paths.home.join("skills"))
 }
 
 /// How a skill is called for in a chat, where a command of its name comes first.
 fn in_a_chat(name: &str) -> String {
-    match is_command(name) {
-        true => format!("; in a chat /{name} is a command, so ask for the skill in words"),
-        false => format!("; in a chat: /{name}"),
+    if is_command(name) {
+        format!("; in a chat, /{name} is a command, so ask for the skill in words")
+    } else {
+        format!("; in a chat, use /{name}")
     }
 }
 
-/// The store, with what a crash interrupted finished; nothing where nobody has proposed anything.
-fn proposed(settings: &Settings) -> Result<Option<(Store, OwnerId)>, Error> {
-    let store = match open_existing(&settings.store) {
+/// The store, after finishing what a crash interrupted. Returns `None` if nothing was ever proposed.
+fn proposed(paths: &Paths) -> Result<Option<(Store, OwnerId)>, Error> {
+    let store = match open_existing(&paths.store) {
         Err(mainstay_store::Error::Absent { .. }) => return Ok(None),
         store => store?,
     };
     let Some(owner) = engine::find_owner(&store)? else { return Ok(None) };
-    skills::settle(&store, owner, &shelf(settings))?;
+    skills::settle(&store, owner, &shelf(paths))?;
     Ok(Some((store, owner)))
 }
 
 /// A proposal that must be there.
-fn named(settings: &Settings, typed: &str) -> Result<(Store, OwnerId, Proposal), Error> {
+fn named(paths: &Paths, typed: &str) -> Result<(Store, OwnerId, Proposal), Error> {
     let unknown = || mainstay_store::Error::UnknownId {
         what: "proposal".to_owned(),
         typed: typed.to_owned(),
     };
-    let (store, owner) = proposed(settings)?.ok_or_else(unknown)?;
+    let (store, owner) = proposed(paths)?.ok_or_else(unknown)?;
     let found = store.read(|tx| skills::find_proposal(tx, owner, typed))?;
     Ok((store, owner, found))
 }

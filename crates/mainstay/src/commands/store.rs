@@ -10,7 +10,7 @@ pub(crate) mod check;
 pub(crate) mod copy;
 pub(crate) mod info;
 
-/// Look after the store
+/// Inspect, check and copy the store
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     Info(info::InfoArgs),

@@ -18,29 +18,30 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Put files back as they were before a turn
+/// Restore files as they were before a turn
 ///
-/// Brings back what was changed, moved or deleted and removes what was made, by file tools and by
-/// commands, with or without git. It undoes the last turn that changed files; done again, the one
-/// before. Files that somebody else changed since then are not touched unless you say so. Git's own
-/// state is left alone: commits stay.
+/// Restores what was changed, moved or deleted and removes what was created, by file tools and by
+/// commands, with or without git. It undoes the last turn that changed files; run it again to undo
+/// the one before. Files that somebody else changed since are left alone unless you say otherwise.
+/// Git's own state is not touched: commits stay.
 ///
-/// What is not kept is said: what git ignores and is large, files above 64 MiB, what lies outside
-/// the workspace unless a file tool changed it. Owners and times of files are not put back.
+/// What could not be saved is reported: large files that git ignores, files above 64 MiB, and files
+/// outside the workspace unless a file tool changed them. Owners and times of files are not
+/// restored.
 #[derive(Args, Debug)]
 pub(crate) struct UndoArgs {
-    /// The session (the start of its id is enough) [default: the last one in this directory]
+    /// Session to undo in (a prefix of its ID is enough) [default: the last one in this directory]
     session: Option<String>,
 
-    /// Go back to before this turn: undo it and all that came after
+    /// Go back to before this turn: undo it and everything after it
     #[arg(long, value_name = "NUMBER")]
     turn: Option<i64>,
 
-    /// Take the last undo back
+    /// Revert the last undo
     #[arg(long, conflicts_with = "turn")]
     redo: bool,
 
-    /// Show which turns changed files, and change nothing
+    /// List the turns that changed files, and change nothing
     #[arg(long, conflicts_with_all = ["turn", "redo", "dry_run", "force", "keep"])]
     list: bool,
 
@@ -48,18 +49,18 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Put files back too that somebody else changed since; --redo brings them back
+    /// Also restore files that somebody else changed since; --redo brings them back
     #[arg(long, conflicts_with = "keep")]
     force: bool,
 
-    /// Leave files alone that somebody else changed since, and put the others back
+    /// Keep files that somebody else changed since, and restore the others
     #[arg(long)]
     keep: bool,
 }
 
 pub(crate) fn run(args: &UndoArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let session = find(&store, args.session.as_deref())?;
     if args.list {
         return list(context, &store, &session);
@@ -82,7 +83,7 @@ async fn act(
     session: &Session,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let mut work = engine::open(agent, session.id)?;
+    let mut open_session = engine::open(agent, session.id)?;
     let which = match (args.redo, args.turn) {
         (true, _) => Which::Undo,
         (false, Some(number)) => Which::From(number),
@@ -94,10 +95,10 @@ async fn act(
         (false, false) => Conflicts::Refuse,
     };
     if args.dry_run {
-        let plan = work.preview_undo(which, conflicts)?;
+        let plan = open_session.preview_undo(which, conflicts)?;
         return preview(args, context, session, &plan);
     }
-    if let Some(undone) = work.finish_undo()? {
+    if let Some(undone) = open_session.finish_undo()? {
         // One that was killed is the one that is meant.
         return tell(args, context, session, &Plan::default(), &undone);
     }
@@ -106,13 +107,14 @@ async fn act(
             context.output.warning(message);
         }
     };
-    let plan = work.plan_undo(which, conflicts, &mut observer, cancel).await?;
+    let plan = open_session.plan_undo(which, conflicts, &mut observer, cancel).await?;
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         return Err(refused(session, &plan));
     }
     // A turn of which nothing is left to undo counts as undone too, so that the next one comes up.
-    let undone = if plan.turns.is_empty() { Undone::default() } else { work.undo(&plan)? };
-    work.leave().await?;
+    let undone =
+        if plan.turns.is_empty() { Undone::default() } else { open_session.undo(&plan)? };
+    open_session.leave().await?;
     tell(args, context, session, &plan, &undone)
 }
 
@@ -130,8 +132,8 @@ pub(crate) fn find(store: &Store, typed: Option<&str>) -> Result<Session, Error>
         Path::new(&session.workspace).canonicalize().is_ok_and(|workspace| workspace == here)
     };
     sessions.into_iter().find(is_here).ok_or_else(|| {
-        Error::usage(format!("no session works in {}", here.display()))
-            .hint("Name a session: see `mainstay sessions list`")
+        Error::usage(format!("no session in {}", here.display()))
+            .hint("Pass a session; list them with `mainstay sessions list`")
     })
 }
 
@@ -153,7 +155,7 @@ fn list(context: &Context, store: &Store, session: &Session) -> Result<Exit, Err
             text.push_str(&format!("  and {} more\n", turn.paths.len() - 10));
         }
         for (path, why) in &turn.not_kept {
-            text.push_str(&format!("  not kept: {path} ({})\n", why.reason()));
+            text.push_str(&format!("  not saved: {path} ({})\n", why.reason()));
         }
     }
     if turns.is_empty() {
@@ -183,15 +185,15 @@ fn preview(
     });
     let mut text = match plan.turns.as_slice() {
         [] => nothing(args, session),
-        turns => format!("This would undo {}:\n", spoken(turns)),
+        turns => format!("This would undo {}:\n", turn_list(turns)),
     };
     for step in steps() {
-        let what = if step.to == State::Absent { "remove  " } else { "put back" };
+        let what = if step.to == State::Absent { "remove " } else { "restore" };
         text.push_str(&format!("  {what}  {}\n", shown(session, &step.path)));
     }
     for conflict in &plan.conflicts {
         let path = shown(session, &conflict.path);
-        text.push_str(&format!("  changed since, {} now: {path}\n", conflict.now));
+        text.push_str(&format!("  changed since, now {}: {path}\n", conflict.now));
     }
     if plan.unseen {
         text.push_str(UNSEEN);
@@ -201,7 +203,7 @@ fn preview(
 }
 
 const UNSEEN: &str =
-    "Nobody saw how the turn ended, so all that changed since it began is counted.\n";
+    "The end of the turn was not seen, so everything that changed since it began counts.\n";
 
 /// Says what was done.
 fn tell(
@@ -224,15 +226,15 @@ fn tell(
     let mut text = if undone.turns.is_empty() {
         nothing(args, session)
     } else {
-        let verb = if args.redo { "Took the undo back of" } else { "Undid" };
+        let verb = if args.redo { "Redid" } else { "Undid" };
         format!(
-            "{verb} {}: {} put back, {} removed.\n",
-            spoken(&undone.turns),
+            "{verb} {}: {} restored, {} removed.\n",
+            turn_list(&undone.turns),
             wording::count(undone.put_back.len() as u64, "path"),
             undone.removed.len()
         )
     };
-    for (what, paths) in [("put back", &undone.put_back), ("removed ", &undone.removed)] {
+    for (what, paths) in [("restored", &undone.put_back), ("removed ", &undone.removed)] {
         for path in paths.iter().take(20) {
             text.push_str(&format!("  {what}  {}\n", shown(session, path)));
         }
@@ -241,14 +243,14 @@ fn tell(
         }
     }
     for (path, why) in &undone.left {
-        text.push_str(&format!("  left as it is: {} ({why})\n", shown(session, path)));
+        text.push_str(&format!("  unchanged: {} ({why})\n", shown(session, path)));
     }
     for conflict in plan.conflicts.iter().filter(|_| args.keep) {
-        text.push_str(&format!("  changed since, kept: {}\n", shown(session, &conflict.path)));
+        text.push_str(&format!("  changed since, so kept: {}\n", shown(session, &conflict.path)));
     }
     for path in &plan.linked {
         text.push_str(&format!(
-            "  {} had other names (hard links), which keep what they hold\n",
+            "  {} had other names (hard links), which keep their content\n",
             shown(session, path)
         ));
     }
@@ -257,23 +259,21 @@ fn tell(
     }
     text.push_str(&not_kept(session, plan));
     if !undone.turns.is_empty() && !args.redo {
-        let settings = context.settings()?;
-        let command = settings.command(&format!("undo {} --redo", session.id));
-        text.push_str(&format!("To take it back: {command}\n"));
+        let paths = context.paths()?;
+        let command = paths.command(&format!("undo {} --redo", session.id));
+        text.push_str(&format!("To revert this: {command}\n"));
     }
     context.output.answer(&data, &text)
 }
 
 fn nothing(args: &UndoArgs, session: &Session) -> String {
-    match args.redo {
-        true => format!("Session {} has no undo to take back.\n", session.id),
-        false => format!("There is nothing to undo in session {}.\n", session.id),
-    }
+    let what = if args.redo { "redo" } else { "undo" };
+    format!("Nothing to {what} in session {}.\n", session.id)
 }
 
 fn not_kept(session: &Session, plan: &Plan) -> String {
     let line = |(path, why): &(String, mainstay_tools::snapshot::Omission)| {
-        format!("  not kept, left as it is: {} ({})\n", shown(session, path), why.reason())
+        format!("  not saved, so unchanged: {} ({})\n", shown(session, path), why.reason())
     };
     plan.not_kept.iter().map(line).collect()
 }
@@ -286,15 +286,15 @@ fn refused(session: &Session, plan: &Plan) -> Error {
         many => format!(" and {} more", many - 5),
     };
     Error::failed(format!(
-        "somebody else changed {}{more} after {}; nothing was done",
+        "somebody else changed {}{more} after {}; nothing was undone",
         paths.join(", "),
-        spoken(&plan.turns)
+        turn_list(&plan.turns)
     ))
-    .hint(format!("Leave them and put the rest back: `mainstay undo {} --keep`", session.id))
-    .hint(format!("Put them back too: `mainstay undo {} --force`", session.id))
+    .hint(format!("Keep them and restore the rest: `mainstay undo {} --keep`", session.id))
+    .hint(format!("Restore them too: `mainstay undo {} --force`", session.id))
 }
 
-fn spoken(turns: &[i64]) -> String {
+fn turn_list(turns: &[i64]) -> String {
     match turns {
         [turn] => format!("turn {turn}"),
         turns => {
@@ -304,9 +304,6 @@ fn spoken(turns: &[i64]) -> String {
     }
 }
 
-/// A path within the workspace, as people write it.
 fn shown(session: &Session, path: &str) -> String {
-    let workspace = Path::new(&session.workspace).canonicalize().unwrap_or_default();
-    let inside = format!("{}/", mainstay_tools::snapshot::escaped(&workspace));
-    path.strip_prefix(&inside).unwrap_or(path).to_owned()
+    wording::in_workspace(Path::new(&session.workspace), path)
 }

@@ -53,7 +53,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
             arguments: vec![READER.into()],
         }),
         hooks: config.hooks.clone(),
-        memory: super::memory::settings(config)?,
+        memory: super::memory::memory_settings(config)?,
         yes: over.yes,
         redactor: redaction::shared().clone(),
         ..Settings::default()
@@ -63,7 +63,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         Some(0) => {
             return Err(config
                 .wrong("delegate.at_once is 0")
-                .hint("Write how many helpers may work side by side, 1 or more."));
+                .hint("Set how many helpers may work side by side, 1 or more."));
         }
         Some(most) => settings.children = most,
     }
@@ -96,8 +96,9 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
     }
     if let Some(repeats) = file.limits.repeats {
         let acting = &mut settings.guards.acting;
-        (acting.nudge, acting.withhold, acting.end) =
-            (repeats, repeats.saturating_mul(3), repeats.saturating_mul(4));
+        acting.nudge = repeats;
+        acting.withhold = repeats.saturating_mul(3);
+        acting.end = repeats.saturating_mul(4);
         settings.guards.looking = *acting;
     }
     Ok(settings)
@@ -126,9 +127,9 @@ fn chain(config: &Config, over: &Overrides) -> Result<Vec<Arc<Candidate>>, Error
 
 fn no_model(config: &Config) -> Error {
     Error::configuration("no model is configured")
-        .hint("Try `mainstay demo` first: it needs none.")
+        .hint("Try `mainstay demo` first; it needs no model.")
         .hint(format!(
-            "Name one with --model PROVIDER/MODEL, or write `model = \"ollama/qwen3\"` into {}.",
+            "Pass --model PROVIDER/MODEL, or set `model = \"ollama/qwen3\"` in {}.",
             config.path.display()
         ))
 }
@@ -137,7 +138,7 @@ pub(super) fn candidate(config: &Config, name: &str) -> Result<Candidate, Error>
     let (provider, model) = match name.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !model.is_empty() => (provider, model),
         _ => {
-            return Err(Error::configuration(format!("{name:?} names no model")).hint(
+            return Err(Error::configuration(format!("{name:?} is not a valid model")).hint(
                 "Write PROVIDER/MODEL, such as anthropic/claude-sonnet-4-5 or ollama/qwen3.",
             ));
         }
@@ -156,7 +157,7 @@ pub(super) fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     let known = known(name);
     let said = config.file.providers.get(name);
     if known.is_none() && said.is_none() {
-        return Err(Error::configuration(format!("there is no provider {name:?}")).hint(format!(
+        return Err(Error::configuration(format!("unknown provider {name:?}")).hint(format!(
             "Add [providers.{name}] with `api` and `base_url` to {}.",
             config.path.display()
         )));
@@ -195,7 +196,7 @@ pub(super) fn provider(config: &Config, name: &str) -> Result<Provider, Error> {
     let provider = Provider { name: name.to_owned(), api, base_url, key, headers };
     match provider.base_url.scheme() {
         "http" | "https" => Ok(provider),
-        other => Err(wrong(&format!("models are not reached by {other}"))),
+        other => Err(wrong(&format!("{other} is not supported"))),
     }
 }
 
@@ -214,7 +215,7 @@ pub(super) fn key(
         return Ok(Arc::new(variable_key(variable, false, None)));
     }
     if let Some(secret) = kept::read(&config.home)?.remove(name) {
-        let source = format!("the key kept for {name}");
+        let source = format!("the stored key of {name}");
         return Ok(Arc::new(FixedKey::new(secret, source)));
     }
     Ok(match said.usual {
@@ -299,7 +300,7 @@ fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
             Ok(Some(micros))
         }
         Some(dollars) => Err(config
-            .wrong(format!("{name} is {dollars}, which is no amount of money"))
+            .wrong(format!("{name} is {dollars}, which is not a valid amount"))
             .hint("Write dollars, such as 5 or 0.25.")),
     };
     let turn = Limits {
@@ -326,7 +327,7 @@ fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
 pub(super) fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {
     said.duration().ok_or_else(|| {
         config
-            .wrong(format!("{name} is no time"))
+            .wrong(format!("{name} is not a valid time"))
             .hint("Write seconds, such as 30, or a time with its unit, such as \"500ms\".")
     })
 }

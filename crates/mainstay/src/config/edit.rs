@@ -13,26 +13,26 @@ use super::shape::File;
 use super::template::{TEMPLATE, said_by_comment};
 use super::{Config, build, hooks, layers, text_of, typed, unusable};
 use crate::error::Error;
-use crate::{person, wording};
+use crate::{humans_only, wording};
 
 /// Refuses what changes the rules for an agent when it is an agent that wants it.
 pub(crate) fn refuse_agents() -> Result<(), Error> {
-    person::only("changing the settings")
+    humans_only::require("changing settings")
 }
 
-/// Takes turns with other processes that change the home's files, for as long as it lives.
-pub(crate) struct Turn {
+/// Keeps other processes from changing the home's files, for as long as it lives.
+pub(crate) struct HomeLock {
     _home: OpenFile,
 }
 
-impl Turn {
-    /// Makes the home if need be, and waits for a turn, but not for ever.
+impl HomeLock {
+    /// Makes the home if need be, and waits for the lock, for a few seconds at most.
     pub(crate) fn take(home: &Path) -> Result<Self, Error> {
         const PATIENCE: Duration = Duration::from_secs(5);
         const STEP: Duration = Duration::from_millis(20);
         let wrong = |error: &std::io::Error| {
-            Error::configuration(format!("{} cannot be used: {error}", home.display()))
-                .hint("Name another directory with --home DIR.")
+            Error::configuration(format!("could not use {}: {error}", home.display()))
+                .hint("Pass another directory with --home DIR.")
         };
         fsatomic::private_directory(home).map_err(|error| wrong(&error))?;
         let directory = OpenFile::open(home).map_err(|error| wrong(&error))?;
@@ -104,8 +104,8 @@ pub(crate) fn unset(path: &Path, name: &Name) -> Result<bool, Error> {
 /// Writes a whole file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
     fsatomic::write(path, text.as_bytes(), PRIVATE_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display())).hint(format!(
-            "See who may write there: ls -ld {}",
+        Error::failed(format!("could not write {}: {error}", path.display())).hint(format!(
+            "Check who may write there: ls -ld {}",
             wording::path(path.parent().unwrap_or(path))
         ))
     })
@@ -141,14 +141,14 @@ fn changed(
             }
         }
     }
-    let refusal = refusal.unwrap_or_else(|| Error::usage("there is no value"));
+    let refusal = refusal.unwrap_or_else(|| Error::usage("no value given"));
     let prefix = format!("{}: ", path.display());
     let detail = refusal.message.strip_prefix(&prefix).unwrap_or(&refusal.message);
     let detail = wanted(detail).unwrap_or(detail);
-    let mut error = Error::usage(format!("{name} cannot be set to that: {detail}"));
+    let mut error = Error::usage(format!("could not set {name}: {detail}"));
     error.hints = refusal.hints;
     if error.hints.is_empty() {
-        error = error.hint(format!("See what it is now: `mainstay config get {}`", group(name)));
+        error = error.hint(format!("Show its value: `mainstay config get {}`", group(name)));
     }
     Err(error)
 }
@@ -194,12 +194,12 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
     if let Some(chosen) = chosen
         && !profiles.contains_key(&chosen)
     {
-        return Err(Error::usage(format!("there is no profile {chosen:?}"))
-            .hint("See which there are: `mainstay profiles`"));
+        return Err(Error::usage(format!("unknown profile {chosen:?}"))
+            .hint("List the profiles: `mainstay profiles`"));
     }
     for (name, profile) in profiles {
         let Some(profile) = profile.as_table() else {
-            return Err(Error::usage(format!("profiles.{name} is no group of settings")));
+            return Err(Error::usage(format!("profiles.{name} is not a group of settings")));
         };
         let origin = layers::Origin::Home;
         let both = [&base, profile]
@@ -215,7 +215,7 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
 fn parse(path: &Path, text: &str) -> Result<DocumentMut, Error> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         unusable(path, error.message())
-            .only_hint(format!("Mend it, or move it away: {}", wording::path(path)))
+            .only_hint(format!("Fix or rename it: {}", wording::path(path)))
     })
 }
 
@@ -244,8 +244,8 @@ fn put(document: &mut DocumentMut, name: &Name, value: &toml_edit::Value) -> Res
             Item::Table(new)
         });
         table = below.as_table_like_mut().ok_or_else(|| {
-            Error::usage(format!("{} is a value and no group", above[..=depth].join(".")))
-                .hint("Look at the file: `mainstay config path`")
+            Error::usage(format!("{} is a value, not a group", above[..=depth].join(".")))
+                .hint("Find the file: `mainstay config path`")
         })?;
     }
     match table.get_mut(last).and_then(Item::as_value_mut) {
@@ -378,7 +378,7 @@ mod tests {
             ("profiles.p.policy.execute", "perhaps"),
         ] {
             let error = try_set(&path, name, value).unwrap_err();
-            assert!(error.message.contains(" cannot be set to that: "), "{error:?}");
+            assert!(error.message.starts_with(&format!("could not set {name}: ")), "{error:?}");
             assert!(!error.message.contains("expected"), "{error:?}");
             assert!(!path.exists(), "{name} {value}");
         }

@@ -45,6 +45,6 @@ fn add(hooks: &mut Hooks, said: &Value, path: &Path, output: Output) -> Result<(
 }
 
 fn wrong(path: &Path, detail: &str) -> Error {
-    Error::configuration(format!("{} cannot be used: {detail}", path.display()))
-        .hint(format!("Mend it, or move it away: {}", crate::wording::path(path)))
+    Error::configuration(format!("could not use {}: {detail}", path.display()))
+        .hint(format!("Fix or rename it: {}", crate::wording::path(path)))
 }

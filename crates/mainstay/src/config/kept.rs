@@ -14,7 +14,7 @@ use crate::wording;
 
 /// What a file of keys begins with.
 const HEAD: &str =
-    "# Keys of providers, kept by `mainstay config key set`. Nobody else may read this file.\n";
+    "# API keys, stored by `mainstay config key set`. Only you may read this file.\n";
 
 /// Where the keys are.
 pub(crate) fn path(home: &Path) -> PathBuf {
@@ -33,25 +33,25 @@ pub(crate) fn read(home: &Path) -> Result<BTreeMap<String, Secret>, Error> {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => {
-            let hint = format!("Look at it: ls -l {}", wording::path(&path));
-            return Err(wrong(&format!("cannot be read: {error}")).hint(hint));
+            let hint = format!("Check it: ls -l {}", wording::path(&path));
+            return Err(wrong(&format!("could not be read: {error}")).hint(hint));
         }
     };
     let mode = found.mode() & 0o777;
     if mode & 0o077 != 0 {
-        let hint = format!("Close it: chmod 600 {}", wording::path(&path));
-        return Err(wrong(&format!("can be read by others (mode {mode:03o})")).hint(hint));
+        let hint = format!("Make it private: chmod 600 {}", wording::path(&path));
+        return Err(wrong(&format!("is readable by others (mode {mode:03o})")).hint(hint));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
-        let hint = format!("Look at it: ls -l {}", wording::path(&path));
+        let hint = format!("Check it: ls -l {}", wording::path(&path));
         return Err(wrong("belongs to another user").hint(hint));
     }
     let text = text_of(&path)?.unwrap_or_default();
-    let mend = format!("Mend it, or move it away: {}", wording::path(&path));
-    let table: Table = text.parse().map_err(|_| wrong("is no TOML").hint(&mend))?;
+    let mend = format!("Fix or rename it: {}", wording::path(&path));
+    let table: Table = text.parse().map_err(|_| wrong("is not valid TOML").hint(&mend))?;
     let read = |(name, value): (String, Value)| match value {
         Value::String(key) => Ok((name, Secret::new(&key))),
-        _ => Err(wrong(&format!("has no text at {name}")).hint(&mend)),
+        _ => Err(wrong(&format!("has a value at {name} that is not text")).hint(&mend)),
     };
     table.into_iter().map(read).collect()
 }
@@ -79,8 +79,8 @@ fn write(home: &Path, keys: BTreeMap<String, Secret>) -> Result<(), Error> {
         .collect();
     let path = path(home);
     fsatomic::write(&path, format!("{HEAD}{table}").as_bytes(), PRIVATE_FILE).map_err(|error| {
-        Error::failed(format!("{} cannot be written: {error}", path.display()))
-            .hint("Look at the home: `mainstay doctor`")
+        Error::failed(format!("could not write {}: {error}", path.display()))
+            .hint("Check the home: `mainstay doctor`")
     })
 }
 
@@ -107,7 +107,7 @@ mod tests {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         for refused in [read(home.path()).err(), keep(home.path(), "x", &Secret::new("y")).err()] {
             let refused = refused.unwrap();
-            assert!(refused.message.contains("can be read by others (mode 640)"), "{refused:?}");
+            assert!(refused.message.contains("is readable by others (mode 640)"), "{refused:?}");
             assert!(refused.hints[0].contains("chmod 600"), "{refused:?}");
         }
     }

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_llm::{Key, Secret};
 
+use crate::lock::lock;
 use crate::redaction;
 
 /// How long a command for a key may take: it may ask a person to unlock something.
@@ -37,9 +38,9 @@ impl Key for FromVariable {
             },
             None if self.optional => Ok(None),
             None => {
-                let unset = format!("the variable {} is not set; set it to your key", self.name);
+                let unset = format!("{} is not set; set it to your key", self.name);
                 Err(match &self.instead {
-                    Some(command) => format!("{unset}, or keep one: `{command}`"),
+                    Some(command) => format!("{unset}, or store one: `{command}`"),
                     None => unset,
                 })
             }
@@ -86,8 +87,8 @@ impl Key for FromCommand {
 }
 
 impl FromCommand {
-    fn kept(&self) -> std::sync::MutexGuard<'_, Option<Secret>> {
-        self.fetched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Option<Secret>> {
+        lock(&self.fetched)
     }
 }
 
@@ -99,7 +100,7 @@ fn fetch(command: &str) -> Result<Secret, String> {
         .args(["-c", command])
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("the command for the key cannot be started: {error}"))?;
+        .map_err(|error| format!("could not start the command for the key: {error}"))?;
     let mut waited = Duration::ZERO;
     let status = loop {
         let ended =
@@ -122,7 +123,9 @@ fn fetch(command: &str) -> Result<Secret, String> {
     let mut printed = String::new();
     if let Some(output) = child.stdout.take() {
         let read = output.take(LONGEST).read_to_string(&mut printed);
-        read.map_err(|error| format!("what the command for the key printed is no key: {error}"))?;
+        read.map_err(|error| {
+            format!("the command for the key printed something that is not a key: {error}")
+        })?;
     }
     match printed.trim() {
         "" => Err("the command for the key printed nothing".to_owned()),

@@ -11,7 +11,7 @@ const MOST: usize = 50;
 const MOST_CHARACTERS: usize = 20_000;
 
 /// What the engine is told of memory.
-pub(crate) fn settings(config: &Config) -> Result<Settings, Error> {
+pub(crate) fn memory_settings(config: &Config) -> Result<Settings, Error> {
     let said = &config.file.memory;
     let mut settings = Settings::default();
     if let Some(recall) = said.recall {

@@ -39,28 +39,6 @@ pub(super) struct MemoryProvider {
     arguments: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What may be said of one.
-pub(super) const KEYS: &[&str] = &[
-    "name",
-    "command",
-    "args",
-    "url",
-    "mcp",
-    "env",
-    "pass_environment",
-    "headers",
-    "api_key_env",
-    "timeout",
-    "write",
-    "trusted",
-    "recall_tool",
-    "recall_argument",
-    "remember_tool",
-    "remember_argument",
-    "forget_tool",
-    "arguments",
-];
-
 /// Names that memories of the store are known by.
 const TAKEN: [&str; 3] = ["notes", "facts", "memory"];
 
@@ -100,15 +78,17 @@ fn description(config: &Config, said: &MemoryProvider) -> Result<Description, Er
     let name = said.name.as_str();
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     if name.is_empty() || !name.chars().all(is_word) || TAKEN.contains(&name) {
-        return Err(config.wrong(format!("{name:?} is no name for one of memory.providers")).hint(
-            "Name each with a word of its own: letters, digits, - and _; not notes or facts.",
-        ));
+        return Err(config
+            .wrong(format!("{name:?} is not a valid name in memory.providers"))
+            .hint(
+                "Name each with a word of its own: letters, digits, - and _; not notes or facts.",
+            ));
     }
     let wrong = |detail: String| config.wrong(format!("memory.providers, {name}: {detail}"));
     let limit = match &said.timeout {
         None => USUAL_LIMIT,
         Some(time) => time.duration().filter(|time| !time.is_zero()).ok_or_else(|| {
-            wrong("timeout is no time".to_owned())
+            wrong("timeout is not a valid time".to_owned())
                 .hint("Write seconds, such as 8, or a time with its unit, such as \"500ms\".")
         })?,
     };
@@ -137,27 +117,29 @@ fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, 
     });
     match (&said.command, &said.url) {
         (Some(line), None) => {
-            let program = match said.args.is_empty() {
-                true => Program::Line(line.clone()),
-                false => Program::Arguments(
-                    std::iter::once(line).chain(&said.args).map(|word| at_home(word)).collect(),
-                ),
+            let program = if said.args.is_empty() {
+                Program::Line(line.clone())
+            } else {
+                let words = std::iter::once(line).chain(&said.args);
+                Program::Arguments(words.map(|word| at_home(word)).collect())
             };
-            let (environment, directory) = (environment(said), home());
-            Ok(match is_mcp {
-                true => {
-                    let program = mcp::Program { program, directory, environment };
-                    Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
-                }
-                false => Kind::Command(Command { program, environment, directory }),
+            let environment = environment(said);
+            let directory = home();
+            Ok(if is_mcp {
+                let program = mcp::Program { program, directory, environment };
+                Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
+            } else {
+                Kind::Command(Command { program, environment, directory })
             })
         }
         (None, Some(url)) if is_mcp => {
             let service = service(said, url, wrong)?;
             Ok(Kind::Server(Box::new(Server { server: mcp::Server::Service(service), wishes })))
         }
-        (None, Some(_)) => Err(wrong("a `url` is that of an MCP server, and mcp is false".into())
-            .hint("Leave `mcp` out.")),
+        (None, Some(_)) => {
+            Err(wrong("`url` needs an MCP server, but mcp is false".into())
+                .hint("Leave `mcp` out."))
+        }
         _ => Err(wrong("it needs a `command` or a `url`, and not both".to_owned()).hint(
             "Write command = \"…\" for a program, url = \"https://…\" for a server elsewhere.",
         )),
@@ -170,7 +152,7 @@ fn service(
     wrong: &dyn Fn(String) -> Error,
 ) -> Result<mcp::Service, Error> {
     let no_address = || {
-        wrong(format!("{url:?} is no address"))
+        wrong(format!("{url:?} is not a valid address"))
             .hint("Write a whole address, such as http://127.0.0.1:8765/mcp.")
     };
     let url: url::Url = url.parse().map_err(|_| no_address())?;
@@ -188,7 +170,7 @@ fn service(
     let web = Web::new::<&str>(&[]).map_err(|error| wrong(error.to_string()))?;
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     mcp::Service::new(url, headers, web).map_err(|name| {
-        wrong(format!("{name:?} is no header, or what it says cannot be sent"))
+        wrong(format!("{name:?} is not a valid header"))
             .hint("Write headers = { \"X-Team\" = \"blue\" }.")
     })
 }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::shape::{self, File, Known};
+use super::shape::{self, File, KnownKeys};
 use crate::error::Error;
 
 /// A setting's place in the file: `budget.turn_usd`, `models."ollama/qwen3".window`.
@@ -15,17 +15,17 @@ impl Name {
         let parts = parts(typed.trim());
         let parts = parts.filter(|parts| parts.iter().all(|part| !part.is_empty()));
         let name = Self(parts.ok_or_else(|| {
-            Error::usage(format!("{typed:?} is no name of a setting")).hint(SEE_ALL)
+            Error::usage(format!("{typed:?} is not the name of a setting")).hint(SEE_ALL)
         })?);
-        let strangers = File::strangers(&name.holding(Value::Boolean(true)));
-        match strangers.first() {
+        let unknown = File::unknown_keys(&name.holding(Value::Boolean(true)));
+        match unknown.first() {
             None => Ok(name),
-            Some(stranger) => {
-                let error = Error::usage(stranger.trim_end_matches("; it is ignored").to_owned());
+            Some(problem) => {
+                let error = Error::usage(problem.clone());
                 let last = name.0.last().map_or("", String::as_str);
                 Err(match name.0.first().map(String::as_str) {
                     Some("providers") if last.contains("key") || last.contains("token") => error
-                        .hint(format!("Keep a key with `mainstay config key set {}`.", name.0[1])),
+                        .hint(format!("Store a key with `mainstay config key set {}`.", name.0[1])),
                     _ => error.hint(SEE_ALL),
                 })
             }
@@ -51,7 +51,7 @@ impl Name {
     }
 }
 
-const SEE_ALL: &str = "See all settings with `mainstay config get`.";
+const SEE_ALL: &str = "List all settings with `mainstay config get`.";
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn a_name_that_is_none_is_refused_with_the_nearest() {
         for (typed, said) in [
-            ("budgt.turn_usd", "there is no `budgt`; did you mean `budget`?"),
-            ("budget.turn_us", "there is no `budget.turn_us`; did you mean `turn_usd`?"),
-            ("models.a/b.windw", "there is no `models.a/b.windw`; did you mean `window`?"),
-            ("profiles.p.modle", "profiles.p: there is no `modle`; did you mean `model`?"),
-            ("zzzzzzzzz", "there is no `zzzzzzzzz`"),
-            ("", "\"\" is no name of a setting"),
-            ("a..b", "\"a..b\" is no name of a setting"),
+            ("budgt.turn_usd", "unknown setting `budgt`; did you mean `budget`?"),
+            ("budget.turn_us", "unknown setting `budget.turn_us`; did you mean `turn_usd`?"),
+            ("models.a/b.windw", "unknown setting `models.a/b.windw`; did you mean `window`?"),
+            ("profiles.p.modle", "profiles.p: unknown setting `modle`; did you mean `model`?"),
+            ("zzzzzzzzz", "unknown setting `zzzzzzzzz`"),
+            ("", "\"\" is not the name of a setting"),
+            ("a..b", "\"a..b\" is not the name of a setting"),
         ] {
             assert_eq!(Name::parse(typed).unwrap_err().message, said);
         }

@@ -22,8 +22,8 @@ pub(super) fn wishes(config: &Config) -> Result<Wishes, Error> {
         let odd = paths.iter().find(|path| !path.starts_with('/') && !path.starts_with("~/"));
         if let Some(odd) = odd {
             return Err(config
-                .wrong(format!("sandbox.{name} has {odd:?}, which is no whole path"))
-                .hint("Write paths that begin with / or with ~/."));
+                .wrong(format!("sandbox.{name} has {odd:?}, which is not an absolute path"))
+                .hint("Write paths that begin with / or ~/."));
         }
     }
     let network = if said.network == Some(false) { Network::Closed } else { Network::Open };

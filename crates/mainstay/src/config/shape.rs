@@ -1,12 +1,14 @@
 //! What the files may say.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::memory_providers::{KEYS, MemoryProvider};
+use super::known_keys::Keys;
+use super::memory_providers::MemoryProvider;
 
 /// `config.toml` in the home.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -227,179 +229,71 @@ pub(super) struct WorkspaceFile {
 impl WorkspaceFile {
     /// What a workspace may say, of what it says.
     pub(super) fn allowed(table: Table) -> Table {
-        table.into_iter().filter(|(key, _)| WORKSPACE.contains(&key.as_str())).collect()
+        table.into_iter().filter(|(key, _)| WORKSPACE.below(key).is_some()).collect()
     }
 }
 
 /// A file whose keys are known.
-pub(super) trait Known {
+pub(super) trait KnownKeys {
     /// Warnings on keys that nobody knows, each with the nearest name.
-    fn strangers(table: &Table) -> Vec<String>;
+    fn unknown_keys(table: &Table) -> Vec<String>;
 }
 
-/// The keys of each part of the home's file; an empty name stands for the top.
-const PARTS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "profile",
-            "profiles",
-            "model",
-            "fallback",
-            "max_output",
-            "temperature",
-            "effort",
-            "providers",
-            "models",
-            "budget",
-            "policy",
-            "keeper",
-            "limits",
-            "shell",
-            "sandbox",
-            "skills",
-            "delegate",
-            "compaction",
-            "fetch",
-            "search",
-            "memory",
-            "hooks",
-        ],
-    ),
-    (
-        "budget",
-        &[
-            "turn_usd",
-            "turn_tokens",
-            "turn_calls",
-            "turn_time",
-            "session_usd",
-            "day_usd",
-            "day_calls",
-        ],
-    ),
-    (
-        "policy",
-        &[
-            "read",
-            "write",
-            "write_outside",
-            "execute",
-            "network",
-            "persist",
-            "destructive",
-            "tainted",
-            "request_time",
-        ],
-    ),
-    ("keeper", &["grace"]),
-    ("limits", &["connect", "first_byte", "idle", "chain", "retry_after", "attempts", "repeats"]),
-    ("shell", &["pass_environment"]),
-    ("sandbox", &["mode", "write", "hide", "show", "network"]),
-    ("skills", &["paths"]),
-    ("delegate", &["at_once"]),
-    ("compaction", &["at", "on_failure", "model", "timeout"]),
-    ("fetch", &["allow_private"]),
-    (
-        "memory",
-        &[
-            "recall",
-            "limit",
-            "least_score",
-            "half_life",
-            "user_limit",
-            "workspace_limit",
-            "providers",
-        ],
-    ),
-    ("search", &["searxng", "service", "base_url", "api_key_env", "api_key_command"]),
-];
-/// The keys of each table below `providers` and `models`.
-const PROVIDER: &[&str] = &["api", "base_url", "api_key_env", "api_key_command", "headers"];
-const MODEL: &[&str] = &["window", "max_output", "input", "cached", "cache_written", "output"];
-const WORKSPACE: &[&str] = &["model", "max_output", "temperature", "effort"];
+/// The keys of the home's file.
+static FILE: LazyLock<Keys> = LazyLock::new(Keys::of::<File>);
+/// The keys that a workspace may set.
+static WORKSPACE: LazyLock<Keys> = LazyLock::new(Keys::of::<WorkspaceFile>);
 
 /// The names of all settings but those below `providers`, `models`, `profiles`, `hooks` and
 /// `memory.providers`.
 pub(super) fn names() -> Vec<String> {
-    let groups = PARTS.iter().map(|(part, _)| *part).collect::<Vec<_>>();
-    let named = PARTS.iter().flat_map(|(part, keys)| {
-        keys.iter().map(move |key| match *part {
-            "" => (*key).to_owned(),
-            part => format!("{part}.{key}"),
-        })
-    });
-    let tables = ["providers", "models", "profiles", "hooks", "memory.providers"];
-    named
-        .filter(|name| !groups.contains(&name.as_str()) && !tables.contains(&name.as_str()))
-        .collect()
+    let mut names = FILE.settings();
+    names.retain(|name| name != "hooks");
+    names
 }
 
 /// What a model is known by.
-pub(super) const fn model_keys() -> &'static [&'static str] {
-    MODEL
+pub(super) fn model_keys() -> Vec<&'static str> {
+    let models = FILE.below("models").and_then(|models| models.below(""));
+    models.map(Keys::names).unwrap_or_default()
 }
 
-impl Known for File {
-    fn strangers(table: &Table) -> Vec<String> {
+impl KnownKeys for File {
+    fn unknown_keys(table: &Table) -> Vec<String> {
         let mut found = Vec::new();
         for (name, profile) in table.get("profiles").and_then(Value::as_table).into_iter().flatten()
         {
             let Some(profile) = profile.as_table() else { continue };
-            let within = |stranger: String| format!("profiles.{name}: {stranger}");
-            found.extend(Self::strangers(profile).into_iter().map(within));
+            let within = |problem: String| format!("profiles.{name}: {problem}");
+            found.extend(Self::unknown_keys(profile).into_iter().map(within));
             for key in ["profile", "profiles"].iter().filter(|key| profile.contains_key(**key)) {
-                found.push(within(format!("`{key}` has no place in a profile; it is ignored")));
+                found.push(within(format!("`{key}` cannot be set in a profile")));
             }
         }
-        for (part, known) in PARTS {
-            let table = match *part {
-                "" => Some(table),
-                part => table.get(part).and_then(Value::as_table),
-            };
-            found.extend(table.into_iter().flat_map(|table| unknown(table, part, known)));
-        }
-        for (part, known) in [("providers", PROVIDER), ("models", MODEL)] {
-            for (name, value) in table.get(part).and_then(Value::as_table).into_iter().flatten() {
-                let within = format!("{part}.{name}");
-                let table = value.as_table();
-                found.extend(table.into_iter().flat_map(|table| unknown(table, &within, known)));
-            }
-        }
-        let memory = table.get("memory").and_then(|memory| memory.get("providers"));
-        for provider in memory.and_then(Value::as_array).into_iter().flatten() {
-            let table = provider.as_table().into_iter();
-            found.extend(table.flat_map(|table| unknown(table, "memory.providers", KEYS)));
-        }
+        FILE.check(table, "", &mut |key, path, known| found.push(unknown_key(key, path, known)));
         found
     }
 }
 
-impl Known for WorkspaceFile {
-    fn strangers(table: &Table) -> Vec<String> {
+impl KnownKeys for WorkspaceFile {
+    fn unknown_keys(table: &Table) -> Vec<String> {
+        let allowed = WORKSPACE.names();
         let (ours, others): (Vec<&String>, Vec<&String>) =
-            table.keys().partition(|key| PARTS[0].1.contains(&key.as_str()));
-        let forbidden = ours.into_iter().filter(|key| !WORKSPACE.contains(&key.as_str()));
+            table.keys().partition(|key| FILE.below(key).is_some());
+        let forbidden = ours.into_iter().filter(|key| !allowed.contains(&key.as_str()));
         let mut found: Vec<String> = forbidden
-            .map(|key| {
-                format!("a workspace cannot set `{key}`; it belongs into config.toml in the home")
-            })
+            .map(|key| format!("a workspace cannot set `{key}`; set it in config.toml in the home"))
             .collect();
-        found.extend(others.into_iter().map(|key| stranger(key, "", WORKSPACE)));
+        found.extend(others.into_iter().map(|key| unknown_key(key, "", &allowed)));
         found
     }
 }
 
-fn unknown(table: &Table, part: &str, known: &'static [&'static str]) -> Vec<String> {
-    let strangers = table.keys().filter(|key| !known.contains(&key.as_str()));
-    strangers.map(|key| stranger(key, part, known)).collect()
-}
-
-fn stranger(key: &str, part: &str, known: &[&str]) -> String {
+fn unknown_key(key: &str, part: &str, known: &[&str]) -> String {
     let whole = if part.is_empty() { key.to_owned() } else { format!("{part}.{key}") };
     match nearest(key, known) {
-        Some(name) => format!("there is no `{whole}`; did you mean `{name}`?"),
-        None => format!("there is no `{whole}`; it is ignored"),
+        Some(name) => format!("unknown setting `{whole}`; did you mean `{name}`?"),
+        None => format!("unknown setting `{whole}`"),
     }
 }
 
@@ -435,12 +329,31 @@ mod tests {
             "modle = 'x'\n[providers.local]\nbase_ulr = 'y'\n[keeper]\ngrace = 3\nzzzzzzzz = 1";
         let table: Table = toml::from_str(text).unwrap();
         assert_eq!(
-            File::strangers(&table),
+            File::unknown_keys(&table),
             [
-                "there is no `modle`; did you mean `model`?",
-                "there is no `keeper.zzzzzzzz`; it is ignored",
-                "there is no `providers.local.base_ulr`; did you mean `base_url`?",
+                "unknown setting `modle`; did you mean `model`?",
+                "unknown setting `keeper.zzzzzzzz`",
+                "unknown setting `providers.local.base_ulr`; did you mean `base_url`?",
             ]
+        );
+    }
+
+    #[test]
+    fn every_setting_is_found_in_the_structs() {
+        let names = names();
+        for name in ["model", "budget.day_calls", "memory.half_life", "search.api_key_command"] {
+            assert!(names.contains(&name.to_owned()), "{names:?}");
+        }
+        let is_open = |name: &String| {
+            ["providers", "models", "profiles", "hooks", "memory.providers"]
+                .contains(&name.as_str())
+        };
+        assert!(!names.iter().any(is_open), "{names:?}");
+        assert_eq!(model_keys().len(), 6);
+        let provider: Table = toml::from_str("[[memory.providers]]\nnmae = 'x'").unwrap();
+        assert_eq!(
+            File::unknown_keys(&provider),
+            ["unknown setting `memory.providers.nmae`; did you mean `name`?"]
         );
     }
 
@@ -451,7 +364,7 @@ mod tests {
         let table: Table = toml::from_str(text).unwrap();
         let allowed = WorkspaceFile::allowed(table.clone());
         assert_eq!(allowed.keys().collect::<Vec<_>>(), ["model"]);
-        let told = WorkspaceFile::strangers(&table);
+        let told = WorkspaceFile::unknown_keys(&table);
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].contains("a workspace cannot set `policy`"), "{told:?}");
     }

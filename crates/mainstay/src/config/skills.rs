@@ -20,8 +20,8 @@ impl Config {
             };
             if !path.is_absolute() {
                 return Err(self
-                    .wrong(format!("skills.paths has {said:?}, which is no whole path"))
-                    .hint("Write paths that begin with / or with ~/."));
+                    .wrong(format!("skills.paths has {said:?}, which is not an absolute path"))
+                    .hint("Write paths that begin with / or ~/."));
             }
             given.push(path);
         }

@@ -27,18 +27,18 @@ mod tests {
     use mainstay_agent::Settings;
 
     use super::super::layers::at;
-    use super::super::shape::{self, File, Known};
+    use super::super::shape::{self, File, KnownKeys};
     use super::super::{Config, Overrides, agent_settings};
     use super::*;
 
     #[test]
     fn a_new_file_sets_nothing_and_says_every_setting() {
         let file: Table = TEMPLATE.parse().unwrap();
-        assert_eq!(File::strangers(&file), [""; 0]);
+        assert_eq!(File::unknown_keys(&file), [""; 0]);
         assert!(file.values().all(|part| part.as_table().is_some_and(Table::is_empty)), "{file}");
 
         let defaults = defaults();
-        assert_eq!(File::strangers(&defaults), [""; 0]);
+        assert_eq!(File::unknown_keys(&defaults), [""; 0]);
         let mut missing = shape::names();
         missing.retain(|name| {
             let path: Vec<String> = name.split('.').map(str::to_owned).collect();

@@ -1,7 +1,7 @@
 //! Who says what, and what holds.
 
 use super::*;
-use crate::settings::Globals;
+use crate::paths::Globals;
 
 /// The configuration of a home with these files, and a workspace with that one.
 fn loaded(
@@ -19,9 +19,9 @@ fn loaded(
         put(".mainstay.toml", text);
     }
     let globals = Globals { home: Some(directory.path().to_owned()), ..Globals::default() };
-    let mut settings = Settings::resolve(&globals).unwrap();
-    settings.profile = profile.map(|name| (name.to_owned(), "--profile"));
-    Config::load(&settings, Some(directory.path()), Output::new(true))
+    let mut paths = Paths::resolve(&globals).unwrap();
+    paths.profile = profile.map(|name| (name.to_owned(), "--profile"));
+    Config::load(&paths, Some(directory.path()), Output::new(true))
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
         mainstay_store::fsatomic::write(&path, text.as_bytes(), 0o600).unwrap();
     }
     let globals = Globals { home: Some(directory.path().to_owned()), ..Globals::default() };
-    let settings = Settings::resolve(&globals).unwrap();
-    let config = Config::load(&settings, None, Output::new(true)).unwrap();
+    let paths = Paths::resolve(&globals).unwrap();
+    let config = Config::load(&paths, None, Output::new(true)).unwrap();
     assert_eq!(config.chosen_providers().unwrap(), ["ollama", "mine", "other", "anthropic"]);
     // They are kept out of everything that is recorded, sent or printed.
     let secrets = crate::redaction::shared().secrets();
@@ -80,7 +80,7 @@ fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
         assert!(secrets.iter().any(is_it), "{name}: {secrets:?}");
     }
     let source = config.provider("anthropic").unwrap().key.describe();
-    assert_eq!(source, "the key kept for anthropic");
+    assert_eq!(source, "the stored key of anthropic");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn engine(config: &Config) -> Result<Option<Engine>, Error> {
     let address = |name: &str, text: &str| {
         let wrong = || {
             config
-                .wrong(format!("search.{name} is {text:?}, which is no address"))
+                .wrong(format!("search.{name} is {text:?}, which is not a valid address"))
                 .hint("Write a whole address, such as http://127.0.0.1:8888.")
         };
         let url: url::Url = text.parse().map_err(|_| wrong())?;
@@ -41,9 +41,9 @@ fn engine(config: &Config) -> Result<Option<Engine>, Error> {
     match (&said.searxng, said.service.as_deref()) {
         (None, None) => Ok(None),
         (Some(base), None) => Ok(Some(Engine::Searxng(address("searxng", base)?))),
-        (Some(_), Some(_)) => Err(config
-            .wrong("search names both searxng and a service")
-            .hint("Keep the one that is to be asked.")),
+        (Some(_), Some(_)) => {
+            Err(config.wrong("search has both searxng and a service").hint("Keep the one to use."))
+        }
         (None, Some("brave")) => {
             let base = said.base_url.as_deref().unwrap_or("https://api.search.brave.com");
             Ok(Some(Engine::Brave(
@@ -78,9 +78,7 @@ fn key(config: &Config, service: &str, usual: &str) -> Result<KeySource, Error> 
         let key = key.clone();
         Box::pin(async move {
             let secret = key.get().await?;
-            secret
-                .map(|secret| secret.expose().to_owned())
-                .ok_or_else(|| "there is no key".to_owned())
+            secret.map(|secret| secret.expose().to_owned()).ok_or_else(|| "no key".to_owned())
         })
     }))
 }

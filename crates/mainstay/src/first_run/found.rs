@@ -21,7 +21,7 @@ const LOCAL: [&str; 3] = ["ollama", "lmstudio", "llamacpp"];
 
 /// A model that can be had.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundModel {
     pub(super) provider: Arc<Provider>,
     pub(super) model: Listed,
     /// Whether the provider needs no table in the configuration.
@@ -36,7 +36,7 @@ pub(super) struct Offer {
     pub(super) key: String,
 }
 
-impl Found {
+impl FoundModel {
     /// `provider/model`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.provider.name, self.model.name)
@@ -62,16 +62,16 @@ impl Found {
 }
 
 /// The models of the servers on this machine, the best first. They are asked side by side.
-pub(super) async fn local(client: &Client, config: &Config) -> Result<Vec<Found>, Error> {
+pub(super) async fn local(client: &Client, config: &Config) -> Result<Vec<FoundModel>, Error> {
     let servers = servers(config)?;
     let asked = servers.into_iter().map(|(provider, is_known)| async move {
         // One that does not answer is not there.
         let models = client.models(&provider, PATIENCE).await.unwrap_or_default();
-        let one = |model| Found { provider: Arc::clone(&provider), model, is_known };
+        let one = |model| FoundModel { provider: Arc::clone(&provider), model, is_known };
         models.into_iter().map(one).collect::<Vec<_>>()
     });
-    let mut found: Vec<Found> = join_all(asked).await.into_iter().flatten().collect();
-    found.sort_by_key(Found::rank);
+    let mut found: Vec<FoundModel> = join_all(asked).await.into_iter().flatten().collect();
+    found.sort_by_key(FoundModel::rank);
     Ok(found)
 }
 
@@ -91,10 +91,10 @@ fn servers(config: &Config) -> Result<Vec<(Arc<Provider>, bool)>, Error> {
 fn server(said: &str) -> Result<(Arc<Provider>, bool), Error> {
     let wrong = || {
         Error::configuration(format!(
-            "{} has {said:?}, which is no NAME=URL",
+            "{} has {said:?}, which is not a valid NAME=URL",
             env::MAINSTAY_LOCAL_SERVERS.name
         ))
-        .hint("Write such as ollama=http://127.0.0.1:11434, or none.")
+        .hint("Write it like ollama=http://127.0.0.1:11434, or none.")
     };
     let (name, url) = said.split_once('=').ok_or_else(wrong)?;
     let base_url: url::Url = url.parse().map_err(|_| wrong())?;
@@ -132,7 +132,7 @@ pub(super) fn offers(config: &Config) -> Result<Vec<Offer>, Error> {
 mod tests {
     use super::*;
 
-    fn found(name: &str, tools: Option<bool>, loaded: bool, window: u64) -> Found {
+    fn found(name: &str, tools: Option<bool>, loaded: bool, window: u64) -> FoundModel {
         let (provider, is_known) = server("ollama=http://127.0.0.1:1").unwrap();
         let model = Listed {
             name: name.to_owned(),
@@ -141,7 +141,7 @@ mod tests {
             loaded: Some(loaded),
             ..Listed::default()
         };
-        Found { provider, model, is_known }
+        FoundModel { provider, model, is_known }
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
             found("warm", Some(true), true, 8_192),
             found("also-big", None, false, 32_768),
         ];
-        all.sort_by_key(Found::rank);
+        all.sort_by_key(FoundModel::rank);
         let names: Vec<&str> = all.iter().map(|one| one.model.name.as_str()).collect();
         assert_eq!(names, ["warm", "also-big", "big", "small", "mute"]);
     }

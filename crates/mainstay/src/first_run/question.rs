@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::found::{Found, Offer};
+use super::found::{FoundModel, Offer};
 use super::say;
 use crate::error::Error;
 
@@ -11,13 +11,13 @@ const SHOWN: usize = 20;
 
 /// What there is to choose from.
 pub(super) struct Question {
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundModel>,
     pub(super) offers: Vec<Offer>,
 }
 
 /// What was chosen.
 pub(super) enum Choice {
-    Model(Found),
+    Model(FoundModel),
     Provider(Offer),
 }
 
@@ -45,7 +45,7 @@ impl Question {
         }
         if self.found.len() > SHOWN {
             let more = self.found.len() - SHOWN;
-            text.push_str(&format!("     and {more} more, whose names can be typed\n"));
+            text.push_str(&format!("     and {more} more; type a name to choose one\n"));
         }
         for (number, offer) in self.offers.iter().enumerate() {
             let number = number + 1 + self.found.len().min(SHOWN);
@@ -67,7 +67,7 @@ impl Question {
                 return Ok(Choice::Provider(offer.clone()));
             }
             let last = shown + self.offers.len();
-            return Err(format!("There is no {number}: type a number from 1 to {last}."));
+            return Err(format!("{number} is not on the list; type a number from 1 to {last}."));
         }
         let model = self.found.iter().find(|one| one.name() == typed || one.model.name == typed);
         let offer = self.offers.iter().find(|offer| offer.provider == typed);
@@ -75,18 +75,18 @@ impl Question {
             (Some(one), _) => Ok(Choice::Model(one.clone())),
             (None, Some(offer)) => Ok(Choice::Provider(offer.clone())),
             (None, None) => {
-                Err(format!("There is no {typed:?}: type a number, or Ctrl-C to leave."))
+                Err(format!("{typed:?} is not on the list; type a number, or Ctrl-C to leave."))
             }
         }
     }
 }
 
-fn described(one: &Found) -> String {
+fn described(one: &FoundModel) -> String {
     let mut words = Vec::new();
     words.extend(one.model.window.map(|window| format!("{window} tokens")));
     words.extend(match one.model.tools {
         Some(true) => Some("calls tools".to_owned()),
-        Some(false) => Some("calls no tools".to_owned()),
+        Some(false) => Some("cannot call tools".to_owned()),
         None => None,
     });
     words.extend((one.model.loaded == Some(true)).then(|| "in memory".to_owned()));
@@ -112,8 +112,8 @@ async fn line(question: &str) -> Result<String, Error> {
     };
     match read.await {
         Ok(Ok(Some(line))) => Ok(line),
-        Ok(Ok(None)) => Err(over("nothing was chosen".to_owned())),
-        Ok(Err(error)) => Err(over(format!("the answer cannot be read: {error}"))),
-        Err(error) => Err(over(format!("the answer cannot be read: {error}"))),
+        Ok(Ok(None)) => Err(over("no model was chosen".to_owned())),
+        Ok(Err(error)) => Err(over(format!("could not read the answer: {error}"))),
+        Err(error) => Err(over(format!("could not read the answer: {error}"))),
     }
 }

@@ -79,9 +79,7 @@ fn a_parked_turn_says_in_words_what_to_do() {
     let world = world(1);
     let parked = world.run(&["run", "count"]).ended_with(3);
     let id = &waiting(&world.run(&["approvals", "--json"]))[0];
-    let hint = format!(
-        "Let shell run `./count.sh 0`: `mainstay approve {id}`; or not: `mainstay deny {id}`."
-    );
+    let hint = format!("Allow it: `mainstay approve {id}`; refuse it: `mainstay deny {id}`.");
     assert!(parked.stderr.contains("shell wants to run `./count.sh 0`"), "{}", parked.stderr);
     assert!(parked.stderr.contains(&hint), "{}", parked.stderr);
     let listed = world.run(&["approvals"]).ended_with(0);
@@ -219,7 +217,7 @@ fn a_destructive_command_has_no_always_and_takes_more_than_a_plain_yes() {
     world.run(&["run", "go"]).ended_with(3);
     let id = waiting(&world.run(&["approvals", "--json"])).remove(0);
     let refused = world.run(&["approve", &id, "--always", "--sure"]).ended_with(2);
-    assert!(refused.stderr.contains("there is no always"), "{refused:#?}");
+    assert!(refused.stderr.contains("cannot be allowed always"), "{refused:#?}");
     let refused = world.run(&["approve", &id]).ended_with(1);
     assert!(refused.stderr.contains("cannot be put back"), "{refused:#?}");
     assert!(refused.stderr.contains("git push --force"), "{refused:#?}");
@@ -259,8 +257,8 @@ fn a_command_of_the_agent_cannot_decide_about_the_agent() {
     world.configure_more(&format!("[policy]\n{}", lines.join("\n")));
     world.run(&["run", "sneak"]).ended_with(0);
     let read = world.model.asked().pop().unwrap().results().pop().unwrap().1;
-    assert_eq!(read.matches("is for people").count(), 6, "{read}");
-    assert!(world.file("orphan").contains("is for people"), "{}", world.file("orphan"));
+    assert_eq!(read.matches("is for humans only").count(), 6, "{read}");
+    assert!(world.file("orphan").contains("is for humans only"), "{}", world.file("orphan"));
 }
 
 #[test]

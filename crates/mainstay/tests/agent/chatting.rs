@@ -51,7 +51,7 @@ fn an_answer_stays_on_the_screen_and_the_terminal_is_given_back() {
     {
         assert_eq!(screen.matches(words).count(), 1, "{words:?} in:\n{screen}");
     }
-    assert!(!screen.contains("/help shows commands\n›"), "the editor is gone:\n{screen}");
+    assert!(!screen.contains("/help lists commands\n›"), "the editor is gone:\n{screen}");
     world.model.assert_no_violations();
     world.nothing_runs();
 }
@@ -148,12 +148,12 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
     terminal.send("wait for ever");
     wait_for("the command", PATIENCE, || world.workspace().join("ready").exists());
     terminal.keys("\x03");
-    terminal.sees("stopped; what was done is recorded");
+    terminal.sees("stopped; what was done is saved");
     terminal.send("again");
     terminal.sees("went on");
     terminal.rests();
     terminal.keys("\x03");
-    terminal.sees("Ctrl-C again leaves");
+    terminal.sees("Ctrl-C again to leave");
     terminal.keys("\x03");
     assert_eq!(terminal.ended().0.code(), Some(0));
     world.model.assert_no_violations();
@@ -172,7 +172,7 @@ fn two_ctrl_c_in_a_row_leave_and_nothing_keeps_running() {
     terminal.keys("\x03\x03");
     let (status, screen) = terminal.ended();
     assert_eq!(status.code(), Some(0), "{screen}");
-    assert!(screen.contains("go on: "), "{screen}");
+    assert!(screen.contains("continue with: "), "{screen}");
     let log = session(&world)["log"].clone();
     let end = log.as_array().unwrap().last().unwrap();
     assert_eq!(end["body"]["end"]["outcome"], "cancelled", "{log}");
@@ -305,7 +305,7 @@ fn commands_of_the_chat_do_what_they_say() {
     terminal.send("/help");
     terminal.sees("/processes");
     terminal.send("/model local/other");
-    terminal.sees("local/other is asked from now on");
+    terminal.sees("Now using local/other");
     terminal.send("hello");
     terminal.sees("other says hello");
     terminal.rests();
@@ -322,9 +322,9 @@ fn commands_of_the_chat_do_what_they_say() {
     let asked = world.model.asked().pop().unwrap();
     assert!(!asked.body.to_string().contains("hello"), "a new session knows nothing of the old");
     terminal.send("/resume");
-    terminal.sees("/resume ID goes on with one");
+    terminal.sees("/resume ID opens one");
     terminal.send("/nothing");
-    terminal.sees("There is no command /nothing");
+    terminal.sees("Unknown command /nothing");
     terminal.keys("\x15/quit\r");
     assert_eq!(terminal.ended().0.code(), Some(0));
     world.model.assert_no_violations();
@@ -370,12 +370,12 @@ fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
     terminal.sees("removed   new.txt");
     assert!(!world.workspace().join("new.txt").exists());
     terminal.send("/undo redo");
-    terminal.sees("Took back the undo of turn 1");
+    terminal.sees("Redid turn 1");
     assert_eq!(world.file("new.txt"), "x");
     terminal.send("/context");
     terminal.sees("all");
     terminal.send("/fork");
-    terminal.sees("this is a fork now");
+    terminal.sees("Forked into session");
     terminal.send("go on");
     terminal.sees("went on");
     let told = world.run(&["sessions", "show", &first, "--json"]).ended_with(0);
@@ -452,7 +452,7 @@ fn a_session_that_another_process_has_is_not_talked_in() {
     terminal.send("hello");
     world.model.wait_for_requests(1, PATIENCE);
     let told = world.run(&["chat", "--session", &id(&world)]).ended_with(4);
-    assert!(told.stderr.contains("is being worked on by"), "{told:?}");
+    assert!(told.stderr.contains("is in use by"), "{told:?}");
     gate.open();
     terminal.sees("slow");
     terminal.keys("\x04");

@@ -121,7 +121,7 @@ fn a_compacted_session_goes_on_and_shows_what_was_there() {
     assert!(first_words(&world).contains("count to 900"), "{}", first_words(&world));
     assert_eq!(world.model.asked().pop().unwrap().results().len(), 1);
     let shown = world.run(&["sessions", "show", &id]).ended_with(0).stdout;
-    assert!(shown.contains("compaction 1 was taken back"), "{shown}");
+    assert!(shown.contains("compaction 1 was reverted"), "{shown}");
     world.model.assert_no_violations();
 }
 

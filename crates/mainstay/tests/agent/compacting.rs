@@ -70,7 +70,7 @@ fn a_session_is_compacted_and_uncompacted_from_the_command_line() {
     let world = World::new(counter(10));
     let id = counted(&world);
     let told = world.run(&["sessions", "compact", &id, "--focus", "the numbers"]).ended_with(0);
-    assert!(told.stdout.contains("is compacted: about "), "{told:#?}");
+    assert!(told.stdout.contains(" from about "), "{told:#?}");
     assert!(told.stdout.contains(&format!("sessions uncompact {id}")), "{told:#?}");
     let summary = world.model.asked().pop().unwrap();
     assert!(is_summary(&summary) && summary.last_user_text().contains("the numbers"));
@@ -85,7 +85,7 @@ fn a_session_is_compacted_and_uncompacted_from_the_command_line() {
     let sent = last_asked(&world);
     assert!(sent.contains("Now comes number 1,") && !sent.contains(RECORD), "{sent}");
     let none = world.run(&["sessions", "uncompact", &id]).ended_with(0);
-    assert!(none.stdout.contains("no compaction in force"), "{none:#?}");
+    assert!(none.stdout.contains("no compaction to revert"), "{none:#?}");
     let words = ["sessions", "compact", &id, "--json", "--model", "local/other"];
     let again = data(&world.run(&words).ended_with(0));
     assert_eq!(again["number"], 2);
@@ -97,7 +97,7 @@ fn a_session_is_compacted_and_uncompacted_from_the_command_line() {
     let calls = world.model.asked().iter().filter(|asked| is_summary(asked)).count();
     assert_eq!(calls, 2);
     let none = world.run(&["sessions", "compact", &id]).ended_with(1);
-    assert!(none.stderr.contains("was not compacted") && none.stderr.contains("mainstay context"));
+    assert!(none.stderr.contains("could not compact") && none.stderr.contains("mainstay context"));
     world.model.assert_no_violations();
     world.nothing_runs();
 }
@@ -120,7 +120,7 @@ fn who_wants_to_compact_what_another_process_has_is_told_who() {
         assert!(other.stderr.contains(&format!("{}@", one.pid())), "{}", other.stderr);
     }
     gate.open();
-    assert!(world.ended(one, PATIENCE).ended_with(0).stdout.contains("is compacted"));
+    assert!(world.ended(one, PATIENCE).ended_with(0).stdout.contains("Compacted session"));
     world.model.assert_no_violations();
 }
 
@@ -138,7 +138,7 @@ fn a_long_turn_tells_its_compactions_and_finishes() {
     assert!(sent.contains(RECORD) && sent.contains("exit code 0"), "{sent}");
     // In words it is a note.
     let again = world.run(&["run", "--yes", "count"]).ended_with(0);
-    assert!(again.stderr.contains("note: compacted: about "), "{}", again.stderr);
+    assert!(again.stderr.contains("note: compacted from about "), "{}", again.stderr);
     world.model.assert_no_violations();
     world.nothing_runs();
 }
@@ -209,23 +209,24 @@ fn the_chat_compacts_and_takes_it_back() {
     let mut terminal = Terminal::start(&world, (30, 100), &["chat", "--yes"]);
     terminal.sees("local/qwen");
     terminal.send("/compact");
-    terminal.sees("there is nothing to compact yet");
+    terminal.sees("Nothing to compact yet");
     terminal.send("count");
     terminal.sees("All counted.");
     terminal.send("/compact the numbers");
-    terminal.sees("making room: a summary");
+    terminal.sees("compacting: summarising");
     gate.open();
-    terminal.sees("compacted: about ");
+    terminal.sees("compacted from about ");
     terminal.send("go on");
     terminal.sees("Done.");
     assert!(last_asked(&world).contains(SUMMARY));
     terminal.send("/uncompact");
-    terminal.sees("compaction 1 is taken back");
+    terminal.sees("reverted compaction 1");
     terminal.send("go on again");
     world.model.wait_for_requests(world.model.requests() + 1, PATIENCE);
     assert!(!last_asked(&world).contains(RECORD));
+    terminal.rests();
     terminal.send("/uncompact");
-    terminal.sees("no compaction is in force");
+    terminal.sees("No compaction to revert");
     terminal.keys("\x04");
     assert_eq!(terminal.ended().0.code(), Some(0));
     world.model.assert_no_violations();
@@ -238,8 +239,8 @@ fn settings_that_make_no_sense_are_told() {
     for (line, words) in [
         ("at = 1.5", "compaction.at is 1.5"),
         ("on_failure = \"shrug\"", "compaction.on_failure is \"shrug\""),
-        ("model = \"nobody/x\"", "there is no provider \"nobody\""),
-        ("timeout = \"soon\"", "compaction.timeout is no time"),
+        ("model = \"nobody/x\"", "unknown provider \"nobody\""),
+        ("timeout = \"soon\"", "compaction.timeout is not a valid time"),
     ] {
         let usual = configuration(Shape::Chat, &world.model);
         world.configure(&format!("{usual}\n[compaction]\n{line}\n"));

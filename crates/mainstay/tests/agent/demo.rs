@@ -72,7 +72,7 @@ fn it_is_said_that_the_model_is_a_script_and_the_users_own_things_are_not_touche
     let first = told.stdout.split("\n\n").next().unwrap().replace('\n', " ");
     assert!(first.contains("The model is a script"), "{first}");
     assert!(first.contains("nothing leaves this machine"), "{first}");
-    for words in ["SIGKILL to the agent", "not started again", "Yes. Every step ran once."] {
+    for words in ["SIGKILL to the agent", "not started again", "Yes. Every step ran once, in "] {
         assert!(told.stdout.contains(words), "no {words:?} in {}", told.stdout);
     }
     let widest = told.stdout.lines().map(|line| line.chars().count()).max();
@@ -134,8 +134,8 @@ fn where_nothing_can_be_kept_it_says_what_to_do() {
         command.arg("demo").env("TMPDIR", place.0.path().join("nowhere")).output().unwrap(),
     )
     .ended_with(1);
-    assert!(told.stderr.contains("cannot be used"), "{}", told.stderr);
-    assert!(told.stderr.contains("hint: Name a directory"), "{}", told.stderr);
+    assert!(told.stderr.contains("could not use"), "{}", told.stderr);
+    assert!(told.stderr.contains("hint: Use a directory"), "{}", told.stderr);
     place.nothing_is_left("after a refusal");
 }
 

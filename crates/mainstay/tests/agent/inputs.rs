@@ -44,16 +44,16 @@ fn a_first_run_without_a_configuration_says_what_to_do() {
     refused(&world, &["run", "hello"], 2, "no model is configured");
     std::fs::remove_dir_all(world.home()).unwrap();
     refused(&world, &["run", "hello"], 2, "no model is configured");
-    refused(&world, &["run", "--model", "nobody/x", "hello"], 2, "there is no provider \"nobody\"");
-    refused(&world, &["run", "--model", "gpt", "hello"], 2, "names no model");
+    refused(&world, &["run", "--model", "nobody/x", "hello"], 2, "unknown provider \"nobody\"");
+    refused(&world, &["run", "--model", "gpt", "hello"], 2, "is not a valid model");
 }
 
 #[test]
 fn a_configuration_that_makes_no_sense_is_named_with_its_place() {
     let cases = [
-        ("model = \"local/x", "config.toml cannot be used"),
-        ("model = 7", "config.toml cannot be used"),
-        ("model = \"nobody/x\"", "there is no provider \"nobody\""),
+        ("model = \"local/x", "home/config.toml: TOML parse error"),
+        ("model = 7", "home/config.toml: TOML parse error"),
+        ("model = \"nobody/x\"", "unknown provider \"nobody\""),
         ("model = \"a/x\"\n[providers.a]\napi = \"openai-chat\"", "has no base_url"),
         ("model = \"a/x\"\n[providers.a]\nbase_url = \"not an address\"", "base_url"),
         ("model = \"a/x\"\n[providers.a]\nbase_url = \"ftp://x/\"", "base_url"),
@@ -61,12 +61,12 @@ fn a_configuration_that_makes_no_sense_is_named_with_its_place() {
             "model = \"a/x\"\n[providers.a]\napi = \"telepathy\"\nbase_url = \"http://x/\"",
             "telepathy",
         ),
-        ("model = \"ollama/x\"\nfallback = [\"nobody/y\"]", "there is no provider \"nobody\""),
+        ("model = \"ollama/x\"\nfallback = [\"nobody/y\"]", "unknown provider \"nobody\""),
         ("model = \"ollama/x\"\n[policy]\nexecute = \"maybe\"", "policy.execute is \"maybe\""),
-        ("model = \"ollama/x\"\n[limits]\nidle = \"soon\"", "limits.idle is no time"),
-        ("model = \"ollama/x\"\n[keeper]\ngrace = \"soon\"", "keeper.grace is no time"),
+        ("model = \"ollama/x\"\n[limits]\nidle = \"soon\"", "limits.idle is not a valid time"),
+        ("model = \"ollama/x\"\n[keeper]\ngrace = \"soon\"", "keeper.grace is not a valid time"),
         ("model = \"ollama/x\"\neffort = \"heroic\"", "effort"),
-        ("model = \"ollama/x\"\n[budget]\nturn_usd = -1.0", "no amount of money"),
+        ("model = \"ollama/x\"\n[budget]\nturn_usd = -1.0", "not a valid amount"),
     ];
     let world = answering();
     for (text, sentence) in cases {
@@ -114,7 +114,7 @@ fn a_workspace_sets_a_model_and_neither_keys_nor_addresses_nor_policy() {
     assert!(!world.workspace().join("stolen").exists());
     // Nor does it reach a provider that the user did not set up.
     std::fs::write(world.workspace().join(".mainstay.toml"), "model = \"nobody/x\"").unwrap();
-    refused(&world, &["run", "hello"], 2, "there is no provider \"nobody\"");
+    refused(&world, &["run", "hello"], 2, "unknown provider \"nobody\"");
 }
 
 fn fed(world: &World, words: &[&str], bytes: &[u8]) -> Told {
@@ -161,8 +161,8 @@ fn a_mistake_on_the_command_line_is_told_and_nothing_is_begun() {
     refused(&world, &["resume", "zzzz"], 2, "starts with \"zzzz\"");
     refused(&world, &["run", "--workspace", "missing", "hello"], 2, "the workspace missing");
     refused(&world, &["run", "--key", "", "hello"], 2, "--key");
-    refused(&world, &["run", "--budget", "-1", "hello"], 2, "no amount of money");
-    refused(&world, &["run", "--budget", "NaN", "hello"], 2, "no amount of money");
+    refused(&world, &["run", "--budget", "-1", "hello"], 2, "not a valid amount");
+    refused(&world, &["run", "--budget", "NaN", "hello"], 2, "not a valid amount");
     for words in [vec!["run"], vec!["run", "--no-such-thing", "x"], vec!["resume", "a", "b"]] {
         let told = world.run(&[&["--json"], &words[..]].concat()).ended_with(2);
         in_good_order(&told);

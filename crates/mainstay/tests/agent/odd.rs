@@ -129,7 +129,7 @@ fn an_error_is_the_last_event_and_the_only_one() {
     assert_stream(&told);
     assert_eq!(
         told.event("end")["error"]["message"],
-        "no model is configured, and no model server of this machine answers"
+        "no model is configured, and no model server on this machine answers"
     );
     let told = world.run(&["resume", "--json", "nosuch"]).ended_with(2);
     assert_stream(&told);

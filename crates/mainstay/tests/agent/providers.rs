@@ -215,7 +215,7 @@ fn a_workspace_names_no_providers() {
 fn whether_they_answer_is_told_by_a_command_and_by_the_doctor() {
     let world = World::new(|_: &ModelRequest| Reply::text("done"));
     let none = world.run(&["memory", "providers"]).ended_with(0);
-    assert!(none.stdout.starts_with("There are none."), "{}", none.stdout);
+    assert!(none.stdout.starts_with("No external memory providers."), "{}", none.stdout);
     world.configure_more(&by_command("team", &command(&world, "the user deploys on Fridays")));
     world.configure_more(&by_program("near", "stillborn", "x"));
     world.configure_more(&(by_program("keeps", "well", "leo") + "write = true"));
@@ -234,7 +234,7 @@ fn whether_they_answer_is_told_by_a_command_and_by_the_doctor() {
         "team: command tee -a",
         ": 1 memory\n    the user deploys on Fridays\n",
         "  does not answer: it ended (exit code 7): there is no database\n",
-        "  remembers by its tool add_memory\n",
+        "  remembers with its tool add_memory\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -251,14 +251,17 @@ fn whether_they_answer_is_told_by_a_command_and_by_the_doctor() {
 fn a_provider_that_cannot_be_meant_is_refused_with_what_to_write() {
     let world = World::new(|_: &ModelRequest| Reply::text("done"));
     let cases = [
-        (provider("a b", "command = 'x'"), "\"a b\" is no name"),
-        (provider("facts", "command = 'x'"), "\"facts\" is no name"),
+        (provider("a b", "command = 'x'"), "\"a b\" is not a valid name"),
+        (provider("facts", "command = 'x'"), "\"facts\" is not a valid name"),
         (provider("a", ""), "it needs a `command` or a `url`, and not both"),
         (provider("a", "command = 'x'\nurl = 'http://x'"), "and not both"),
-        (provider("a", "url = 'ftp://x'"), "\"ftp://x\" is no address"),
+        (provider("a", "url = 'ftp://x'"), "\"ftp://x\" is not a valid address"),
         (provider("a", "url = 'http://x'\nmcp = false"), "mcp is false"),
-        (provider("a", "command = 'x'\ntimeout = 0"), "timeout is no time"),
-        (provider("a", "url = 'http://x'\nheaders = { 'a b' = 'c' }"), "\"a b\" is no header"),
+        (provider("a", "command = 'x'\ntimeout = 0"), "timeout is not a valid time"),
+        (
+            provider("a", "url = 'http://x'\nheaders = { 'a b' = 'c' }"),
+            "\"a b\" is not a valid header",
+        ),
         ([by_command("a", "x"), by_command("a", "y")].concat(), "two providers"),
     ];
     let base = std::fs::read_to_string(world.home().join("config.toml")).unwrap();

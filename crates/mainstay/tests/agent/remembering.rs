@@ -42,7 +42,7 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
     assert_eq!(data(&world, &["feedback", "2", "helpful"])["trust"], 0.55);
     world.run(&["memory", "edit", "#1", "The tests of the parser run with just."]).ended_with(0);
     let taken = world.run(&["memory", "edit", "1", "Ada Lovelace wrote the parser."]).ended_with(2);
-    assert!(taken.stderr.contains("fact 2 says that already"), "{}", taken.stderr);
+    assert!(taken.stderr.contains("fact 2 already says that"), "{}", taken.stderr);
     let list = world.run(&["memory", "list"]).ended_with(0).stdout;
     assert!(list.starts_with("Facts, newest first:\n2  Ada Lovelace wrote"), "{list}");
     assert!(
@@ -52,17 +52,17 @@ fn facts_are_added_found_changed_and_forgotten_from_the_command_line() {
 
     // All that are named are forgotten, or none.
     let wrong = world.run(&["memory", "forget", "1", "9"]).ended_with(2);
-    assert!(wrong.stderr.contains("there is no fact 9"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("fact 9 does not exist"), "{}", wrong.stderr);
     assert_eq!(data(&world, &["list"])["count"], 2);
     assert_eq!(data(&world, &["forget", "1", "facts:2"])["forgotten"], json!([1, 2]));
     let list = world.run(&["memory", "list"]).ended_with(0).stdout;
-    assert_eq!(list, "Nothing is remembered yet: `mainstay memory add TEXT`\n");
+    assert_eq!(list, "Nothing is remembered yet. Add a fact: `mainstay memory add TEXT`\n");
     for (words, said) in [
-        (vec!["memory", "add", "  "], "no words to remember"),
-        (vec!["memory", "edit", "x", "y"], "is not the number of a fact"),
-        (vec!["memory", "edit", "1"], "nothing is to be changed"),
-        (vec!["memory", "feedback", "7", "helpful"], "there is no fact 7"),
-        (vec!["memory", "search", " "], "no words to look for"),
+        (vec!["memory", "add", "  "], "the text is empty"),
+        (vec!["memory", "edit", "x", "y"], "is not a valid fact number"),
+        (vec!["memory", "edit", "1"], "no changes given"),
+        (vec!["memory", "feedback", "7", "helpful"], "fact 7 does not exist"),
+        (vec!["memory", "search", " "], "no search words given"),
     ] {
         let told = world.run(&words).ended_with(2);
         assert!(told.stderr.contains(said) && told.stderr.contains("hint: "), "{}", told.stderr);
@@ -203,7 +203,7 @@ fn a_command_of_the_agent_changes_nothing_that_is_remembered() {
     world.run(&["memory", "add", "a fact"]).ended_with(0);
     world.run(&["run", "--yes", "try it"]).ended_with(0);
     let said = world.model.asked().pop().unwrap().results().pop().unwrap().1;
-    assert_eq!(said.matches("is for people").count(), 2, "{said}");
+    assert_eq!(said.matches("is for humans only").count(), 2, "{said}");
     assert_eq!(data(&world, &["list"])["count"], 1);
 }
 
@@ -221,7 +221,7 @@ fn the_chat_says_what_is_remembered_and_what_came_into_it() {
     let (asked, came) = (screen.find("› how do I"), screen.find("recalled 1 memory: facts:1"));
     assert!(asked.is_some() && asked < came, "{screen}");
     terminal.send("/memory");
-    terminal.sees("What of it came into this session");
+    terminal.sees("Recalled in this session");
     let screen = terminal.screen();
     for words in ["About you", "- likes tabs", "1 The tests of the parser", "facts:1 (just now"] {
         assert!(screen.contains(words), "{words}:\n{screen}");

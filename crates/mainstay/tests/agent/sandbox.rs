@@ -261,7 +261,7 @@ fn without_a_sandbox_everything_is_as_the_file_system_has_it() {
 fn a_wrong_word_in_the_configuration_is_told_with_the_right_ones() {
     for (more, words) in [
         ("[sandbox]\nmode = \"maybe\"", "Write on, require or off."),
-        ("[sandbox]\nwrite = [\"notes\"]", "begin with / or with ~/"),
+        ("[sandbox]\nwrite = [\"notes\"]", "begin with / or ~/"),
     ] {
         let user = User::asking(None, Vec::new());
         user.configure(more);

@@ -49,18 +49,21 @@ fn what_was_said_is_found_by_its_words() {
     assert!(text.stdout.contains("How many «parrots»?"), "{text:#?}");
     assert!(text.stdout.contains("  after (assistant): shell echo the"), "{text:#?}");
     let partly = world.run(&["sessions", "search", "parrots cockatoos"]).ended_with(0);
-    assert!(partly.stderr.contains("No entry has all of these words"), "{partly:#?}");
+    assert!(partly.stderr.contains("No entry has all of the words"), "{partly:#?}");
     let rebuilt = world.run(&["sessions", "search", "--rebuild"]).ended_with(0);
-    assert!(rebuilt.stdout.contains("made anew, of 5 entries"), "{rebuilt:#?}");
+    assert!(rebuilt.stdout.contains("Rebuilt the index of 5 entries"), "{rebuilt:#?}");
     let wrong = world.run(&["sessions", "search", "x", "--since", "soon"]).ended_with(2);
     assert!(wrong.stderr.contains("write how long ago"), "{wrong:#?}");
     for words in [["parrots", "-forty"], ["--sort=oldest", "--no-verify"]] {
         let told = world.run(&["sessions", "search", words[0], words[1]]).ended_with(2);
         let hint = format!("after `--`: `mainstay sessions search -- {}`", words[1]);
-        assert!(told.stderr.contains("is no option") && told.stderr.contains(&hint), "{told:#?}");
+        assert!(
+            told.stderr.contains("is not an option") && told.stderr.contains(&hint),
+            "{told:#?}"
+        );
     }
     let none = world.run(&["sessions", "search", "walrus"]).ended_with(0);
-    assert_eq!(none.stdout, "Nothing was found.\n");
+    assert_eq!(none.stdout, "Nothing found.\n");
 
     world.run(&["sessions", "delete", "--yes", &session]).ended_with(0);
     assert_eq!(hits(&world, &["parrots"]).len(), 0);

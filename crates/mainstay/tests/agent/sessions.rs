@@ -59,7 +59,7 @@ fn a_fork_goes_its_own_way() {
     let also = world.run(&["run", "--session", &parent, "third"]).ended_with(0);
     assert_ne!(heard.stdout, also.stdout, "they share more than their beginning");
     let shown = world.run(&["sessions", "show", &id]).ended_with(0).stdout;
-    assert!(shown.contains(&format!("a fork of {parent}")), "{shown}");
+    assert!(shown.contains(&format!("forked from {parent}")), "{shown}");
     assert!(shown.contains("first question") && shown.contains("another second"), "{shown}");
     assert!(!shown.contains("third"), "{shown}");
     let wrong = world.run(&["sessions", "fork", &parent, "--at", "9"]).ended_with(2);
@@ -189,5 +189,8 @@ fn the_context_says_where_the_tokens_go() {
     assert_eq!(window["counted"]["tokens"], 3_000);
     assert_eq!(window["largest"][0]["tool"], "shell");
     let text = world.run(&["context"]).ended_with(0).stdout;
-    assert!(text.contains("results of tools") && text.contains("Set by the last count"), "{text}");
+    assert!(
+        text.contains("results of tools") && text.contains("Scaled to the last count"),
+        "{text}"
+    );
 }

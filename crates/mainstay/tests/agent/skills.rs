@@ -100,7 +100,7 @@ fn what_cannot_be_used_is_said_once_with_its_file_and_the_session_goes_on() {
     assert_eq!(names(&list), ["good"]);
     assert_eq!(list["warnings"][0]["file"], shown.as_str(), "{list}");
     let text = world.run(&["skills", "list"]).ended_with(0).stdout;
-    assert!(text.contains(&format!("cannot be used: {shown}")), "{text}");
+    assert!(text.contains(&format!("unusable: {shown}")), "{text}");
     let system = world.model.asked()[0].system();
     assert!(system.contains("- good:") && !system.contains("- bad"), "{system}");
 }
@@ -122,7 +122,7 @@ fn a_small_window_is_told_names_and_the_nearer_skill_holds() {
     assert!(body.contains("From the workspace.") && body.contains("whoever wrote"), "{body}");
     let text = world.run(&["skills", "list"]).ended_with(0).stdout;
     let hidden = world.home().join("skills/greet").canonicalize().unwrap();
-    assert!(text.contains(&format!("holds, before {}", hidden.display())), "{text}");
+    assert!(text.contains(&format!(" hides {}", hidden.display())), "{text}");
 }
 
 #[test]
@@ -224,5 +224,5 @@ fn an_agent_changes_no_skills_by_a_command() {
     assert!(waiting(&world.run(&["approvals", "--json"])).is_empty());
     let mut kept = world.command(&["skills", "add", "."]);
     let refused = Told::from(kept.env("MAINSTAY_JOB", "x").output().unwrap()).ended_with(1);
-    assert!(refused.stderr.contains("is for people"), "{refused:#?}");
+    assert!(refused.stderr.contains("is for humans only"), "{refused:#?}");
 }

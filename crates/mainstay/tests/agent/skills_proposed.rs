@@ -50,15 +50,12 @@ fn a_proposal_waits_for_a_person_and_is_told_of_only_then() {
         };
         // What waits for a person anyway is not asked about before.
         let told = run(&["run", "learn"]).ended_with(0);
-        assert!(told.stderr.contains("a skill was proposed and waits for you"), "{told:#?}");
+        assert!(told.stderr.contains("a skill was proposed; review it with"), "{told:#?}");
         let result = world.model.asked().pop().unwrap().results().pop().unwrap().1;
         assert!(result.contains("waits for a person"), "{result}");
 
         let list = run(&["skills", "list"]).ended_with(0).stdout;
-        assert!(
-            list.contains("There are no skills") && list.contains("1 proposal waits"),
-            "{list}"
-        );
+        assert!(list.contains("No skills.") && list.contains("1 proposal is waiting"), "{list}");
         assert!(!world.home().join("skills").exists());
         let proposals = run(&["skills", "proposals", "--json"]).ended_with(0);
         let id = ids(&proposals).remove(0);
@@ -116,7 +113,7 @@ fn a_tainted_session_is_named_in_the_skill_that_it_proposed() {
     let list = world.run(&["skills", "proposals", "--json"]).ended_with(0);
     let id = ids(&list).remove(0);
     let text = world.run(&["skills", "proposals"]).ended_with(0).stdout;
-    assert!(text.contains("had read words from `getent hosts localhost`"), "{text}");
+    assert!(text.contains("had read text from `getent hosts localhost`"), "{text}");
     world.run(&["skills", "approve", &id, "--yes"]).ended_with(0);
     let shown = world.run(&["skills", "show", "greet"]).ended_with(0).stdout;
     assert!(shown.contains("mainstay-origin: session ") && shown.contains("getent"), "{shown}");

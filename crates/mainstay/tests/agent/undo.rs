@@ -193,7 +193,7 @@ fn turns_are_undone_one_after_the_other_or_back_to_one_and_the_model_learns_of_i
     world.run(&["undo", "--turn", "1"]).ended_with(0);
     there(&[]);
     let nothing = world.run(&["undo"]).ended_with(0);
-    assert!(nothing.stdout.contains("nothing to undo"), "{nothing:#?}");
+    assert!(nothing.stdout.contains("Nothing to undo"), "{nothing:#?}");
 
     world.run(&["run", "--session", &session, "--yes", "d"]).ended_with(0);
     let last = world.model.asked().pop().unwrap();
@@ -313,7 +313,7 @@ fn a_session_in_use_is_not_undone() {
     let mut running = world.start(&["run", "--yes", "go"]);
     wait_for("the command", Duration::from_secs(10), || world.workspace().join("begun").exists());
     let refused = world.run(&["undo"]).ended_with(4);
-    assert!(refused.stderr.contains("is being worked on"), "{refused:#?}");
+    assert!(refused.stderr.contains("is in use by"), "{refused:#?}");
     assert!(world.workspace().join("begun").exists());
     running.kill_and_wait();
 }
@@ -328,7 +328,7 @@ fn git_and_what_it_ignores_stay_and_are_named() {
     std::fs::write(world.workspace().join(".gitignore"), "built/\n").unwrap();
     world.run(&["run", "--yes", "go"]).ended_with(0);
     let undone = world.run(&["undo"]).ended_with(0);
-    assert!(undone.stdout.contains("not kept, left as it is: built (ignored"), "{undone:#?}");
+    assert!(undone.stdout.contains("not saved, so unchanged: built (ignored"), "{undone:#?}");
     assert!(world.workspace().join("built/big").exists());
     assert_eq!(world.file(".git/HEAD"), "x\n");
     assert!(!world.workspace().join("a").exists());
@@ -367,7 +367,7 @@ fn slow_heavy_an_undo_killed_anywhere_comes_to_the_same_end() {
         assert_eq!(tree(&work), expected);
         // And it was written down once: taken back, everything is as the turn left it.
         let back = program(&home, &work, &["undo", "--redo"]).output().unwrap();
-        assert!(String::from_utf8_lossy(&back.stdout).contains("Took the undo back"), "{back:?}");
+        assert!(String::from_utf8_lossy(&back.stdout).contains("Redid"), "{back:?}");
         assert_eq!(std::fs::read_to_string(work.join("docs")).unwrap(), "changed\n");
         assert!(!work.join("src").exists());
     };
@@ -405,7 +405,7 @@ fn slow_heavy_a_run_killed_at_any_sync_can_be_undone() {
         let undone: Told = program(&home, &work, &["undo"]).output().unwrap().into();
         if undone.code != Some(0) {
             // Nothing was recorded yet, so nothing was done.
-            let none = ["there is no store", "no session works in"];
+            let none = ["there is no store", "no session in"];
             assert!(none.iter().any(|words| undone.stderr.contains(words)), "{undone:#?}");
         }
         assert_eq!(tree(&work), expected, "{undone:#?}");

@@ -127,7 +127,7 @@ fn the_web_is_searched_where_that_is_configured_and_offered_nowhere_else() {
     assert_eq!(visit.header("authorization"), Some("Bearer tvly-hidden"));
     for (configuration, words) in [
         ("service = \"altavista\"", "brave or tavily"),
-        ("searxng = \"nowhere\"", "no address"),
+        ("searxng = \"nowhere\"", "not a valid address"),
         ("searxng = \"http://a\"\nservice = \"brave\"", "Keep the one"),
     ] {
         let world = calling(Vec::new());

@@ -56,7 +56,7 @@ fn no_home_at_all() {
     let home = Home::new();
     let mut command = home.command(["doctor"]);
     command.env_remove("MAINSTAY_HOME").env_remove("HOME");
-    home.ran(&mut command).refused(2, "there is no home");
+    home.ran(&mut command).refused(2, "no home directory");
     // What needs no home works without one.
     let mut command = home.command(["completions", "bash"]);
     command.env_remove("MAINSTAY_HOME").env_remove("HOME");

@@ -172,7 +172,7 @@ fn manual_pages_are_written_for_every_command() {
     );
     let copy = std::fs::read_to_string(home.path("pages/mainstay-store-copy.1")).unwrap();
     assert!(copy.contains(".TH mainstay-store-copy 1") && copy.contains("\\-\\-to"), "{copy}");
-    home.run("man --dir nowhere").refused(1, "cannot be written");
+    home.run("man --dir nowhere").refused(1, "could not write");
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     let output = home.command(["store", "info"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("error: the answer cannot be written"), "{said}");
+    assert!(said.starts_with("error: could not write the answer"), "{said}");
 }

@@ -109,7 +109,7 @@ fn a_script_finds_llama_cpp() {
     server.offer(Catalogue::llama_cpp(Offered::new("model.gguf", 8_192)));
     let ran = home.ran(&mut command(&home, &at("llamacpp", &server), &["run", "--json", "hi"]));
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.stderr.contains("llamacpp/model.gguf is used from now on"), "{ran}");
+    assert!(ran.stderr.contains("Now using llamacpp/model.gguf"), "{ran}");
     assert!(ran.stderr.contains("8192 tokens"), "{ran}");
     let first: serde_json::Value =
         serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
@@ -159,7 +159,7 @@ fn a_model_that_fails_is_passed_over() {
     let (home, server) = (Home::new(), ollama(script));
     let ran = home.ran(&mut command(&home, &at("ollama", &server), &["run", "hi"]));
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.stderr.contains("ollama/gemma3 is used from now on"), "{ran}");
+    assert!(ran.stderr.contains("Now using ollama/gemma3"), "{ran}");
 
     let (home, server) = (Home::new(), ollama(|_| Reply::status(500, "out of memory")));
     let ran = home.ran(&mut command(&home, &at("ollama", &server), &["run", "hi"]));
@@ -174,9 +174,9 @@ fn a_person_chooses_among_all_that_was_found() {
     let mut terminal = Terminal::start(&mut command(&home, &servers, &["run", "hi"]));
     terminal.sees("Which one? [1] ");
     terminal.types("9\n");
-    terminal.sees("There is no 9: type a number from 1 to 4.");
+    terminal.sees("9 is not on the list; type a number from 1 to 4.");
     terminal.types("llama\n");
-    terminal.sees("There is no \"llama\"");
+    terminal.sees("\"llama\" is not on the list");
     terminal.types("ollama/qwen3:8b\n");
     terminal.sees("hello to you");
     assert_eq!(terminal.ended(), Some(0));
@@ -199,9 +199,9 @@ fn a_person_may_refuse_a_model_that_only_speaks_and_choose_another() {
     let mut terminal = Terminal::start(&mut command(&home, &at("ollama", &server), &["run", "hi"]));
     terminal.sees("Which one? [1] ");
     terminal.types("2\n");
-    terminal.sees("Use it all the same, to talk? [y/N] ");
+    terminal.sees("Use it anyway, just to talk? [y/N] ");
     terminal.types("\n");
-    terminal.sees("calls no tools, in memory\nWhich one? [1] ");
+    terminal.sees("cannot call tools, in memory\nWhich one? [1] ");
     terminal.types("\n");
     terminal.sees("hello to you");
     assert_eq!(terminal.ended(), Some(0));
@@ -215,7 +215,7 @@ fn ctrl_c_in_the_middle_of_the_choice_leaves_everything_as_it_was() {
     terminal.sees("Which one? [1] ");
     terminal.types("1\u{3}");
     assert_eq!(terminal.ended(), Some(130), "{}", terminal.screen());
-    terminal.sees("stopped; nothing was chosen");
+    terminal.sees("stopped; no model was chosen");
     assert!(!home.path("home/config.toml").exists());
     assert_eq!(server.requests(), 0);
 
@@ -295,7 +295,9 @@ fn servers_that_say_nothing_hold_nobody_up() {
     let wrong = home.ran(&mut command(&Home::new(), "ollama", &["config", "get"]));
     assert_eq!(wrong.code, Some(0), "who looks at nothing minds nothing: {wrong}");
     let other = Home::new();
-    other.ran(&mut command(&other, "ollama", &["run", "hi"])).refused(2, "which is no NAME=URL");
+    other
+        .ran(&mut command(&other, "ollama", &["run", "hi"]))
+        .refused(2, "which is not a valid NAME=URL");
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn init_asks_on_a_terminal_and_nowhere_else() {
     let mut terminal = Terminal::start(&mut command(&home, &servers, &["config", "init"]));
     terminal.sees("Which one? [1] ");
     terminal.types("\n");
-    terminal.sees("config.toml is written");
+    terminal.sees("Wrote ");
     assert_eq!(terminal.ended(), Some(0));
     assert!(config(&home).contains("model = \"ollama/qwen3:8b\""));
 }

@@ -44,7 +44,7 @@ fn a_restore_that_does_not_fit_leaves_the_store_as_it_was() {
     let size = std::fs::metadata(home.path("home/store.db")).unwrap().len();
     let ran = on_disk(&home, size + (96 << 10), script);
     ran.refused(1, "no space is left");
-    assert_eq!(ran.stdout, "store.db\nstore.db.side\ndisk/store.db is sound.\n");
+    assert_eq!(ran.stdout, "store.db\nstore.db.side\ndisk/store.db has no problems.\n");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn what_is_no_backup_is_refused_before_anything_is_touched() {
     home.run("restore text").refused(1, "text is not a Mainstay store");
     home.run("restore empty").refused(1, "empty is an empty file");
     home.run("restore cut").refused(1, "cut is damaged");
-    home.run("restore nowhere").refused(1, "there is no backup at nowhere");
+    home.run("restore nowhere").refused(1, "no backup at nowhere");
     home.run("restore home").refused(1, "it is a directory");
     home.run("restore home/store.db").refused(1, "is the store itself");
     assert!(home.files() == before, "a refused restore changes nothing");

@@ -73,7 +73,7 @@ fn a_setting_is_set_where_it_belongs_and_nonsense_is_refused() {
     home.run("config set modle x/y").refused(2, "did you mean `model`?");
     home.run("config set budget.turn_usd plenty").refused(2, "it takes a number");
     home.run("config set policy.execute perhaps").refused(2, "perhaps");
-    home.run("config set providers.a.api_key sk-secret").refused(2, "there is no");
+    home.run("config set providers.a.api_key sk-secret").refused(2, "unknown setting");
     let key = home.run("config set providers.a.api_key_env sk-secret");
     key.refused(2, "takes the name of a variable");
     assert!(!key.to_string().contains("sk-secret"), "{key}");
@@ -96,7 +96,7 @@ fn an_agent_cannot_change_what_it_works_under() {
     ] {
         let mut command = home.command(line.split(' '));
         let ran = home.ran(command.env("MAINSTAY_KEEPER", "k1"));
-        ran.refused(1, "changing the settings is for people");
+        ran.refused(1, "changing settings is for humans only");
     }
     assert_eq!(home.names(""), [""; 0]);
 }
@@ -148,7 +148,7 @@ fn profiles_are_listed_shown_and_chosen() {
     let mut command = home.command(["config", "get", "model", "--json"]);
     let by_variable = home.ran(command.env("MAINSTAY_PROFILE", "fast"));
     assert_eq!(by_variable.json()[0]["value"], "ollama/small");
-    home.run("--profile fats run hi").refused(2, "there is no profile \"fats\"");
+    home.run("--profile fats run hi").refused(2, "unknown profile \"fats\"");
 }
 
 #[test]
@@ -169,31 +169,31 @@ fn a_key_is_kept_used_and_never_shown() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     for line in ["run hi", "config key list", "config key remove mine", "doctor"] {
         let ran = home.run(line);
-        assert!(ran.to_string().contains("can be read by others (mode 644)"), "{ran}");
+        assert!(ran.to_string().contains("is readable by others (mode 644)"), "{ran}");
         assert!(ran.to_string().contains("chmod 600 "), "{ran}");
         assert!(!ran.to_string().contains("sk-kept"), "{ran}");
     }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.run("config key remove mine").well();
-    home.run("config key remove mine").refused(2, "no key is kept for mine");
-    fed(&home, "config key set mine", "").refused(2, "there is no key");
-    fed(&home, "config key set mine", "a b").refused(2, "that is no key");
+    home.run("config key remove mine").refused(2, "no key is stored for mine");
+    fed(&home, "config key set mine", "").refused(2, "the key is empty");
+    fed(&home, "config key set mine", "a b").refused(2, "that is not a valid key");
 }
 
 #[test]
 fn a_key_is_typed_unseen_and_the_terminal_is_left_as_it_was() {
     let home = Home::new();
     let mut terminal = Terminal::start(&mut home.command(["config", "key", "set", "anthropic"]));
-    terminal.sees("The key of anthropic (it is not shown): ");
+    terminal.sees("Key of anthropic (not shown): ");
     assert!(!terminal.echoes());
     terminal.types("sk-typed\n");
-    terminal.sees("is kept in");
+    terminal.sees("Stored the key of anthropic in");
     assert_eq!(terminal.ended(), Some(0));
     assert!(terminal.echoes() && !terminal.screen().contains("sk-typed"));
     assert_eq!(home.run("config key list --json").json()["providers"][0], "anthropic");
 
     let mut terminal = Terminal::start(&mut home.command(["config", "key", "set", "openai"]));
-    terminal.sees("(it is not shown): ");
+    terminal.sees("(not shown): ");
     terminal.types("sk-half\u{3}");
     assert_eq!(terminal.ended(), Some(130));
     assert!(terminal.echoes(), "{}", terminal.screen());
@@ -203,7 +203,7 @@ fn a_key_is_typed_unseen_and_the_terminal_is_left_as_it_was() {
 #[test]
 fn models_of_the_chosen_providers_are_listed_and_nobody_else_is_asked() {
     let home = Home::new();
-    home.run("models").refused(2, "no provider is chosen yet");
+    home.run("models").refused(2, "no model is configured");
     let near = ModelServer::always(Reply::text("x"));
     near.offer(Catalogue::ollama([
         Offered::new("qwen3:8b", 40_960).served_with(16_384),
@@ -238,11 +238,11 @@ fn a_doctor_says_whether_there_is_a_key() {
     std::fs::set_permissions(home.path("home"), std::fs::Permissions::from_mode(0o700)).unwrap();
     let ran = home.run("doctor");
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.stdout.contains("there is no key for anthropic/claude-x"), "{ran}");
+    assert!(ran.stdout.contains("no key for anthropic/claude-x"), "{ran}");
     assert!(ran.stdout.contains("next: mainstay config key set anthropic"), "{ran}");
     fed(&home, "config key set anthropic", "sk-1").well();
     let ran = home.run("doctor").well();
-    assert!(ran.stdout.contains("with the key kept for anthropic"), "{ran}");
+    assert!(ran.stdout.contains("with the stored key of anthropic"), "{ran}");
     write(&home, "home/config.toml", "model = 5\n");
     assert_eq!(home.run("doctor").code, Some(1));
 }

@@ -6,22 +6,22 @@ use mainstay_agent::approvals;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
-/// Take back an "always": the next time you are asked again
+/// Remove an "always" rule, so that you are asked again
 #[derive(Args, Debug)]
 pub(crate) struct ForgetArgs {
-    /// The rule (the start of its id is enough)
+    /// Rule to remove (a prefix of its ID is enough)
     id: String,
 }
 
 pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay approvals forget")?;
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    humans_only::require("mainstay approvals forget")?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
     let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
-    let text = format!("Forgotten: {}\n", wording::line(&rule.rule.spoken()));
+    let text = format!("Removed: {}\n", wording::line(&rule.rule.spoken()));
     context.output.answer(&super::rules::data(&rule), &text)?;
     Ok(Exit::Done)
 }

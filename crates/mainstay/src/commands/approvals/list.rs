@@ -9,7 +9,6 @@ use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
 use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
@@ -17,8 +16,8 @@ use crate::exit::Exit;
 use crate::wording;
 
 pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let which = if all { Which::All } else { Which::Waiting };
     // Each with the session to go on with: a helper asks for the one that it helps.
     let (requests, questions): (Vec<_>, Vec<_>) = match engine::find_owner(&store)? {
@@ -54,10 +53,10 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
         next.push("`mainstay answer ID TEXT`");
     }
     if next.is_empty() {
-        text.push_str("Nothing waits for you.\n");
+        text.push_str("Nothing is waiting for you.\n");
     } else {
         let line = format!("Decide: {}. Then `mainstay resume SESSION`.\n", next.join(", "));
-        text.push_str(&settings.completed(&line));
+        text.push_str(&paths.completed(&line));
     }
     let data = json!({
         "requests": requests.iter().map(|(approval, _)| data(approval)).collect::<Vec<_>>(),
@@ -72,11 +71,10 @@ fn write_request(text: &mut String, approval: &Approval, session: SessionId) {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "{}  {:<8}  {} wants {}",
+        "{}  {:<8}  {}",
         request.id,
         approval.standing.as_str(),
-        request.tool,
-        wording::line(&clean(&request.action))
+        wording::line(&wording::wants(request))
     );
     let mut more = Vec::new();
     more.extend(request.reason.as_deref().map(wording::line));

@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List what you said "always" to
+/// List what you always allow
 #[derive(Args, Debug)]
 pub(crate) struct RulesArgs {}
 
 pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let rules = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| rules::remembered(tx, owner))?,
@@ -32,10 +32,10 @@ pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
         ));
     }
     if rules.is_empty() {
-        text.push_str("There are no rules: everything that is asked is asked each time.\n");
+        text.push_str("No rules: you are asked each time.\n");
     } else {
-        let line = "Take one back with `mainstay approvals forget ID`.\n";
-        text.push_str(&settings.completed(line));
+        let line = "Remove one with `mainstay approvals forget ID`.\n";
+        text.push_str(&paths.completed(line));
     }
     let data: Vec<Value> = rules.iter().map(data).collect();
     context.output.answer(&data, &text)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use toml::{Table, Value};
 
 use crate::config::layers::{self, Origin};
@@ -13,34 +13,35 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Show the settings that hold here, and where each comes from
+/// Show the settings in effect here, and where each comes from
 #[derive(Args, Debug)]
 pub(crate) struct GetArgs {
-    /// Only this one, or this group: budget.turn_usd, policy
+    /// Only this setting or group: budget.turn_usd, policy
     #[arg(value_name = "KEY")]
     key: Option<String>,
 }
 
 /// A setting that holds.
-struct Held {
+struct EffectiveSetting {
     name: String,
-    /// Nothing where it is not set and has no default.
+    /// `None` if it is not set and has no default.
     value: Option<Value>,
     origin: Origin,
 }
 
 pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let wanted = args.key.as_deref().map(Name::parse).transpose()?;
     let here = std::env::current_dir().ok();
-    let config = Config::load(&settings, here.as_deref(), context.output)?;
+    let config = Config::load(&paths, here.as_deref(), context.output)?;
 
-    let all = held(&config);
-    let chosen: Vec<Held> = match &wanted {
+    let all = effective_settings(&config);
+    let chosen: Vec<EffectiveSetting> = match &wanted {
         None => all,
         Some(name) => {
             let (whole, group) = (name.to_string(), format!("{name}."));
-            let is_wanted = |held: &Held| held.name == whole || held.name.starts_with(&group);
+            let is_wanted =
+                |held: &EffectiveSetting| held.name == whole || held.name.starts_with(&group);
             all.into_iter().filter(is_wanted).collect()
         }
     };
@@ -50,13 +51,13 @@ pub(crate) fn run(args: &GetArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage(format!("{name} is not set"))
             .hint(format!("Set it: `mainstay config set {name} VALUE`")));
     }
-    let data: Vec<Json> = chosen.iter().map(as_json).collect();
+    let data: Vec<serde_json::Value> = chosen.iter().map(as_json).collect();
     context.output.answer(&data, &as_text(&chosen))?;
     Ok(Exit::Done)
 }
 
 /// Every setting that there is, those of models and providers as far as somebody speaks of them.
-fn held(config: &Config) -> Vec<Held> {
+fn effective_settings(config: &Config) -> Vec<EffectiveSetting> {
     let defaults = template::defaults();
     let mut names: Vec<Vec<String>> =
         setting_names().iter().map(|name| name.split('.').map(str::to_owned).collect()).collect();
@@ -77,7 +78,7 @@ fn held(config: &Config) -> Vec<Held> {
         };
         let name = Name(path);
         let value = value.map(|value| presentable(&name, value));
-        Held { name: name.to_string(), value, origin }
+        EffectiveSetting { name: name.to_string(), value, origin }
     };
     names.into_iter().map(one).collect()
 }
@@ -114,14 +115,15 @@ fn presentable(name: &Name, value: Value) -> Value {
     }
 }
 
-fn as_json(held: &Held) -> Json {
-    let Held { name, value, origin } = held;
+fn as_json(held: &EffectiveSetting) -> serde_json::Value {
+    let EffectiveSetting { name, value, origin } = held;
     json!({ "name": name, "value": value, "origin": origin })
 }
 
-fn as_text(all: &[Held]) -> String {
-    let shown = |held: &Held| held.value.as_ref().map_or("-".to_owned(), ToString::to_string);
-    let width = |words: &dyn Fn(&Held) -> String, most: usize| {
+fn as_text(all: &[EffectiveSetting]) -> String {
+    let shown =
+        |held: &EffectiveSetting| held.value.as_ref().map_or("-".to_owned(), ToString::to_string);
+    let width = |words: &dyn Fn(&EffectiveSetting) -> String, most: usize| {
         all.iter().map(|held| words(held).chars().count()).max().unwrap_or(0).min(most)
     };
     let (names, values) = (width(&|held| held.name.clone(), 60), width(&shown, 40));

@@ -7,18 +7,18 @@ use mainstay_llm::{Secret, known};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::{Config, kept};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt;
 
-/// Keep keys of providers in a file that only you can read
+/// Store API keys in a file that only you can read
 ///
-/// A key is used by the provider of that name, unless its settings name a variable (api_key_env) or
-/// a command (api_key_command). To keep keys in the keyring of your system, name a command that asks
-/// it: `config set providers.openai.api_key_command "secret-tool lookup service openai"`.
+/// A key is used for the provider of that name, unless its settings name a variable (api_key_env)
+/// or a command (api_key_command). To use the keyring of your system, set a command that asks it:
+/// `config set providers.openai.api_key_command "secret-tool lookup service openai"`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     Set(KeySetArgs),
@@ -26,23 +26,23 @@ pub(crate) enum KeyCommand {
     List(KeyListArgs),
 }
 
-/// Keep a key: typed unseen on a terminal, or read from standard input
+/// Store a key: typed unseen on a terminal, or read from standard input
 #[derive(Args, Debug)]
 pub(crate) struct KeySetArgs {
-    /// Whose key it is: openai, anthropic, or the name of one of your [providers]
+    /// Provider: openai, anthropic, or the name of one of your [providers]
     #[arg(value_name = "PROVIDER")]
     provider: String,
 }
 
-/// Forget a key
+/// Remove a stored key
 #[derive(Args, Debug)]
 pub(crate) struct KeyRemoveArgs {
-    /// Whose key it is
+    /// Provider whose key to remove
     #[arg(value_name = "PROVIDER")]
     provider: String,
 }
 
-/// Show for which providers keys are kept; never the keys
+/// List the providers with a stored key; never the keys
 #[derive(Args, Debug)]
 pub(crate) struct KeyListArgs {}
 
@@ -59,52 +59,50 @@ pub(crate) fn run(command: &KeyCommand, context: &Context) -> Result<Exit, Error
 
 fn set(provider: &str, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let provider = name(provider)?;
     // A file that cannot be used is told before a key is typed.
-    kept::read(&settings.home)?;
+    kept::read(&paths.home)?;
 
     let secret = if io::stdin().is_terminal() { typed(provider)? } else { piped()? };
-    let turn = Turn::take(&settings.home)?;
-    kept::keep(&settings.home, provider, &secret)?;
-    drop(turn);
+    let lock = HomeLock::take(&paths.home)?;
+    kept::keep(&paths.home, provider, &secret)?;
+    drop(lock);
 
-    let path = kept::path(&settings.home);
+    let path = kept::path(&paths.home);
     let data = json!({ "kept": provider, "path": path });
-    context
-        .output
-        .answer(&data, &format!("the key of {provider} is kept in {}", path.display()))?;
-    let config = Config::load(&settings, None, context.output)?;
+    context.output.answer(&data, &format!("Stored the key of {provider} in {}", path.display()))?;
+    let config = Config::load(&paths, None, context.output)?;
     if known(provider).is_none() && config.provider(provider).is_err() {
-        let next = settings.command(&format!("config set providers.{provider}.base_url URL"));
-        context.output.note(format!("if {provider} serves models, say where it is: `{next}`"));
+        let next = paths.command(&format!("config set providers.{provider}.base_url URL"));
+        context.output.note(format!("if {provider} serves models, set its address: `{next}`"));
     } else if config.models().is_empty() {
-        let next = settings.command("models");
-        context.output.note(format!("see its models with `{next}`"));
+        let next = paths.command("models");
+        context.output.note(format!("list its models with `{next}`"));
     }
     Ok(Exit::Done)
 }
 
 fn remove(provider: &str, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
-    let turn = Turn::take(&settings.home)?;
-    let was_kept = kept::forget(&settings.home, provider)?;
-    drop(turn);
+    let paths = context.paths()?;
+    let lock = HomeLock::take(&paths.home)?;
+    let was_kept = kept::forget(&paths.home, provider)?;
+    drop(lock);
     if !was_kept {
-        return Err(Error::usage(format!("no key is kept for {provider}"))
-            .hint("See which there are: `mainstay config key list`"));
+        return Err(Error::usage(format!("no key is stored for {provider}"))
+            .hint("List the stored keys: `mainstay config key list`"));
     }
     let data = json!({ "removed": provider });
-    context.output.answer(&data, &format!("the key of {provider} is forgotten"))?;
+    context.output.answer(&data, &format!("Removed the key of {provider}"))?;
     Ok(Exit::Done)
 }
 
 fn list(context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let names: Vec<String> = kept::read(&settings.home)?.into_keys().collect();
+    let paths = context.paths()?;
+    let names: Vec<String> = kept::read(&paths.home)?.into_keys().collect();
     let text = match names.as_slice() {
-        [] => "No keys are kept.".to_owned(),
+        [] => "No keys are stored.".to_owned(),
         names => names.join("\n"),
     };
     context.output.answer(&json!({ "providers": names }), &text)?;
@@ -117,34 +115,34 @@ fn name(provider: &str) -> Result<&str, Error> {
         return Ok(provider);
     }
     // It may be the key itself, which is not said again.
-    Err(Error::usage("that is no name of a provider")
-        .hint("Name whose key it is: `mainstay config key set anthropic`"))
+    Err(Error::usage("that is not a valid provider name")
+        .hint("Pass the name of the provider: `mainstay config key set anthropic`"))
 }
 
 fn piped() -> Result<Secret, Error> {
     let mut text = String::new();
     let read = io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text);
     read.map_err(|error| {
-        Error::usage(format!("the key cannot be read: {error}"))
-            .hint("Look at where standard input comes from.")
+        Error::usage(format!("could not read the key: {error}"))
+            .hint("Check where standard input comes from.")
     })?;
     sound(&text)
 }
 
 fn typed(provider: &str) -> Result<Secret, Error> {
-    let unseen = Unseen::begin()?;
+    let unseen = HiddenInput::begin()?;
     let before = unseen.before.clone();
     // A terminal that does not show what is typed must not be left behind.
     interrupt::watch(None, move || restore(&before));
-    let _ = write!(io::stderr(), "The key of {provider} (it is not shown): ");
+    let _ = write!(io::stderr(), "Key of {provider} (not shown): ");
     let _ = io::stderr().flush();
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);
     drop(unseen);
     let _ = writeln!(io::stderr());
     read.map_err(|error| {
-        Error::usage(format!("the key cannot be read: {error}"))
-            .hint("Send it to standard input instead.")
+        Error::usage(format!("could not read the key: {error}"))
+            .hint("Pipe it to standard input instead.")
     })?;
     sound(&line)
 }
@@ -153,27 +151,27 @@ fn typed(provider: &str) -> Result<Secret, Error> {
 fn sound(text: &str) -> Result<Secret, Error> {
     let key = text.trim();
     let wrong = |what: &str| {
-        Err(Error::usage(what.to_owned()).hint("Copy the key once more, and nothing else."))
+        Err(Error::usage(what.to_owned()).hint("Copy the key again, and nothing else."))
     };
     if key.is_empty() {
-        return wrong("there is no key: nothing was typed");
+        return wrong("the key is empty");
     }
     if key.len() as u64 > LONGEST || !key.chars().all(|letter| letter.is_ascii_graphic()) {
-        return wrong("that is no key: it has spaces, line ends or letters that no key has");
+        return wrong("that is not a valid key: it has spaces, line ends or unusual letters");
     }
     Ok(Secret::new(key))
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Unseen {
+struct HiddenInput {
     before: Termios,
 }
 
-impl Unseen {
+impl HiddenInput {
     fn begin() -> Result<Self, Error> {
         let wrong = |error| {
-            Error::failed(format!("the terminal cannot be made not to show the key: {error}"))
-                .hint("Send the key to standard input instead.")
+            Error::failed(format!("could not hide the key on the terminal: {error}"))
+                .hint("Pipe the key to standard input instead.")
         };
         let before = tcgetattr(io::stdin()).map_err(wrong)?;
         let mut quiet = before.clone();
@@ -183,7 +181,7 @@ impl Unseen {
     }
 }
 
-impl Drop for Unseen {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         restore(&self.before);
     }

@@ -4,65 +4,66 @@ use clap::Args;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::config::edit::{self, Turn};
+use crate::config::edit::{self, HomeLock};
 use crate::config::layers::{self, Origin};
 use crate::config::name::Name;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Set something in config.toml; comments and order stay
+/// Change a setting in config.toml, keeping comments and order
 ///
-/// A value is written as in the file, a text without quotes, a list with commas:
-/// `config set fallback ollama/qwen3,openai/gpt-5`. What could not be used is refused.
+/// Values are written as in the file; text needs no quotes, and a list may be written with commas:
+/// `config set fallback ollama/qwen3,openai/gpt-5`. Values that would not work are refused.
 #[derive(Args, Debug)]
 pub(crate) struct SetArgs {
-    /// The setting: model, budget.turn_usd, models.ollama/qwen3.window, profiles.fast.model
+    /// Setting: model, budget.turn_usd, models.ollama/qwen3.window, profiles.fast.model
     #[arg(value_name = "KEY")]
     key: String,
 
-    /// What it is to be
+    /// New value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
 }
 
-/// Take something out of config.toml, so that its default holds again
+/// Remove a setting from config.toml, so that its default applies again
 #[derive(Args, Debug)]
 pub(crate) struct UnsetArgs {
-    /// The setting
+    /// Setting to remove
     #[arg(value_name = "KEY")]
     key: String,
 }
 
 pub(crate) fn run(args: &SetArgs, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let name = Name::parse(&args.key)?;
     refuse_keys(&name, &args.value)?;
 
-    let turn = Turn::take(&settings.home)?;
-    let path = settings.home.join("config.toml");
+    let lock = HomeLock::take(&paths.home)?;
+    let path = paths.home.join("config.toml");
     edit::set(&path, &[(name.clone(), edit::meanings(&args.value))])?;
-    drop(turn);
+    drop(lock);
     let data = json!({ "set": name.to_string(), "path": path });
-    context.output.answer(&data, &format!("{name} is set in {}", path.display()))?;
+    context.output.answer(&data, &format!("Set {name} in {}", path.display()))?;
     say_what_hides_it(&name, context);
     Ok(Exit::Done)
 }
 
 pub(crate) fn unset(args: &UnsetArgs, context: &Context) -> Result<Exit, Error> {
     edit::refuse_agents()?;
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let name = Name::parse(&args.key)?;
 
-    let turn = Turn::take(&settings.home)?;
-    let path = settings.home.join("config.toml");
+    let lock = HomeLock::take(&paths.home)?;
+    let path = paths.home.join("config.toml");
     let was_set = edit::unset(&path, &name)?;
-    drop(turn);
+    drop(lock);
     let data = json!({ "unset": name.to_string(), "was_set": was_set, "path": path });
-    let text = match was_set {
-        true => format!("{name} is not set any more in {}", path.display()),
-        false => format!("{name} was not set in {}", path.display()),
+    let text = if was_set {
+        format!("Unset {name} in {}", path.display())
+    } else {
+        format!("{name} was not set in {}", path.display())
     };
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)
@@ -80,8 +81,8 @@ fn refuse_keys(name: &Name, value: &str) -> Result<(), Error> {
             format!("{name} takes the name of a variable, not a key"),
         )
         .hint(match provider.as_str() {
-            "search" => "Keep a key with `mainstay config key set brave`.".to_owned(),
-            provider => format!("Keep a key with `mainstay config key set {provider}`."),
+            "search" => "Store a key with `mainstay config key set brave`.".to_owned(),
+            provider => format!("Store a key with `mainstay config key set {provider}`."),
         })),
         _ => Ok(()),
     }
@@ -89,13 +90,13 @@ fn refuse_keys(name: &Name, value: &str) -> Result<(), Error> {
 
 /// Warns where something else says what the setting is here and now.
 fn say_what_hides_it(name: &Name, context: &Context) {
-    let Ok(settings) = context.settings() else { return };
+    let Ok(paths) = context.paths() else { return };
     let here = std::env::current_dir().ok();
-    let Ok(config) = Config::load(&settings, here.as_deref(), context.output) else { return };
+    let Ok(config) = Config::load(&paths, here.as_deref(), context.output) else { return };
     match layers::find(config.layers(), &name.0) {
         Some((_, Origin::Home)) | None => {}
         Some((_, origin)) => {
-            context.output.warning(format!("here {origin} says what {name} is, and holds over it"));
+            context.output.warning(format!("{origin} overrides {name} here"));
         }
     }
 }

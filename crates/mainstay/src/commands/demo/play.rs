@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::below::{self, LOOK, Process};
 use super::scene::{Program, Scene};
-use super::script::{self, HALFWAY, Step};
+use super::script::{self, HALFWAY, ScriptStep};
 use super::stage::Stage;
 use crate::error::Error;
 use crate::wording;
@@ -30,8 +30,8 @@ pub(super) struct Seen {
 /// Shows it, and answers what was seen.
 pub(super) async fn play(stage: Stage, scene: &Scene) -> Result<Seen, Error> {
     stage.say(
-        "This is a demonstration. The model is a script inside this program: no AI is asked, and \
-         nothing leaves this machine. All else is real: the engine, the tools, the store.",
+        "This is a demo. The model is a script inside this program: no AI is asked, and nothing \
+         leaves this machine. Everything else is real: the engine, the tools, the store.",
     )?;
     stage.gap()?;
     stage.say(&format!("Directory: {}", scene.root().display()))?;
@@ -46,13 +46,13 @@ pub(super) async fn play(stage: Stage, scene: &Scene) -> Result<Seen, Error> {
     stage.gap()?;
 
     let number = agent.pid();
-    agent.kill().map_err(|error| Error::failed(format!("the agent cannot be killed: {error}")))?;
+    agent.kill().map_err(|error| Error::failed(format!("could not kill the agent: {error}")))?;
     let went_on = below::below().iter().any(|process| process.pid == command.pid);
     stage.line("SIGKILL", AnsiColor::Red, &format!("to the agent, process {number}"))?;
     stage.say(&if went_on {
-        format!("The command goes on: process {} belongs to the keeper.", command.pid)
+        format!("The command keeps running: process {} belongs to the keeper.", command.pid)
     } else {
-        "The command has ended meanwhile: the keeper knows how.".to_owned()
+        "The command has ended meanwhile; the keeper knows how.".to_owned()
     })?;
     stage.say("A new agent takes over: mainstay resume")?;
     stage.gap()?;
@@ -67,10 +67,11 @@ pub(super) async fn play(stage: Stage, scene: &Scene) -> Result<Seen, Error> {
 /// session's id.
 async fn work_until_halfway(
     stage: Stage,
-    steps: &[Step],
+    steps: &[ScriptStep],
     agent: &mut Program,
 ) -> Result<String, Error> {
-    let (mut session, mut calls) = (String::new(), 0);
+    let mut session = String::new();
+    let mut calls = 0;
     while let Some(event) = next(agent).await? {
         match event["type"].as_str() {
             Some("session") => session = event["id"].as_str().unwrap_or_default().to_owned(),
@@ -91,17 +92,18 @@ async fn work_until_halfway(
 /// Shows the work of the second agent. Answers the model's last words.
 async fn work_to_the_end(
     stage: Stage,
-    steps: &[Step],
+    steps: &[ScriptStep],
     agent: &mut Program,
 ) -> Result<Option<String>, Error> {
-    let (mut answer, mut calls) = (None, HALFWAY - 1);
+    let mut answer = None;
+    let mut calls = HALFWAY - 1;
     while let Some(event) = next(agent).await? {
         match event["type"].as_str() {
             Some("tool_call") => {
                 calls += 1;
                 show_call(stage, steps, calls)?;
                 if calls == HALFWAY {
-                    stage.below(INDENT, "is waited for, not started again")?;
+                    stage.below(INDENT, "waiting for the same process; it is not started again")?;
                 }
             }
             Some("end") if event["outcome"] == "answered" => {
@@ -112,7 +114,7 @@ async fn work_to_the_end(
         }
     }
     let ended = agent.ended().await;
-    let ended = ended.map_err(|error| Error::failed(format!("the agent was lost: {error}")))?;
+    let ended = ended.map_err(|error| Error::failed(format!("lost the agent: {error}")))?;
     if !ended.success() {
         return Err(Error::failed(format!("the agent ended with {ended}")));
     }
@@ -123,10 +125,10 @@ async fn work_to_the_end(
     Ok(answer)
 }
 
-fn show_call(stage: Stage, steps: &[Step], number: usize) -> Result<(), Error> {
+fn show_call(stage: Stage, steps: &[ScriptStep], number: usize) -> Result<(), Error> {
     let what = match steps.get(number - 1) {
         Some(step) => format!("{} {}", step.tool, step.shown),
-        None => "a call that nobody asked for".to_owned(),
+        None => "an unexpected call".to_owned(),
     };
     stage.line(&format!("{number}/{}", steps.len()), AnsiColor::Cyan, &what)
 }
@@ -194,7 +196,7 @@ async fn next(agent: &mut Program) -> Result<Option<Value>, Error> {
 }
 
 fn unreadable(error: &serde_json::Error, text: &str) -> Error {
-    Error::failed(format!("the program printed no JSON ({error}): {}", wording::line(text)))
+    Error::failed(format!("the program did not print JSON ({error}): {}", wording::line(text)))
 }
 
 /// The agent ended where it had more to do.
@@ -205,5 +207,5 @@ fn too_soon(end: &Value) -> Error {
         Some(why) => format!("the agent did not finish: {}", wording::line(why)),
         None => "the agent ended before its work was done".to_owned(),
     })
-    .hint("See what is wrong here: `mainstay doctor`")
+    .hint("Check the installation: `mainstay doctor`")
 }

@@ -35,8 +35,8 @@ impl Scene {
     pub(super) fn set(model: SocketAddr) -> Result<Self, Error> {
         let root = std::env::temp_dir().join(format!("mainstay-demo-{}", Id::new()));
         let failed = |error: io::Error| {
-            Error::failed(format!("{} cannot be used: {error}", root.display()))
-                .hint("Name a directory on a local disk with room: TMPDIR=DIR mainstay demo")
+            Error::failed(format!("could not use {}: {error}", root.display()))
+                .hint("Use a directory on a local disk with free space: TMPDIR=DIR mainstay demo")
         };
         DirBuilder::new().mode(fsatomic::PRIVATE_DIR).create(&root).map_err(failed)?;
         let scene = Self { root: root.clone() };
@@ -72,7 +72,7 @@ impl Scene {
         self.root.join("work")
     }
 
-    /// What a file in the workspace says; nothing where it is not there.
+    /// The text of a file in the workspace, empty if there is none.
     pub(super) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.workspace().join(name)).unwrap_or_default()
     }
@@ -96,8 +96,8 @@ impl Scene {
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let failed = |error: io::Error| {
-            Error::failed(format!("the program cannot be started: {error}"))
-                .hint("See whether processes can be started: ulimit -u")
+            Error::failed(format!("could not start the program: {error}"))
+                .hint("Check the limit of processes: ulimit -u")
         };
         let mut child = command.spawn().map_err(failed)?;
         let (sender, lines) = unbounded_channel();
@@ -138,7 +138,7 @@ impl Program {
         self.child.id()
     }
 
-    /// The next line of its output; nothing when that has ended.
+    /// The next line of its output. Returns `None` at its end.
     pub(super) async fn line(&mut self) -> Option<String> {
         self.lines.recv().await
     }

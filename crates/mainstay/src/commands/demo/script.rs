@@ -29,7 +29,7 @@ const CHECK: &str = "set -- $(cat report.txt); [ $# = 6 ] && [ $(($2 + $4)) = $6
                      && echo 'checked yes' >> report.txt && echo checked";
 
 /// A step of the task.
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     /// The tool.
     pub(super) tool: &'static str,
     /// What the tool is asked to do.
@@ -53,44 +53,44 @@ pub(super) enum Trace {
 }
 
 /// The steps, in their order.
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<ScriptStep> {
     vec![
-        Step {
+        ScriptStep {
             tool: "write_file",
             arguments: json!({ "path": "total.sh", "content": TOTAL }),
             shown: "total.sh",
             expected: "total.sh",
             trace: Trace::File("total.sh", TOTAL),
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": "sh total.sh north" }),
             shown: "sh total.sh north",
             expected: "north 42",
             trace: Trace::Line("north 42"),
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": SLOW }),
             shown: SLOW,
             expected: "south 58",
             trace: Trace::Line("south 58"),
         },
-        Step {
+        ScriptStep {
             tool: "edit_file",
             arguments: json!({ "path": REPORT, "old": "south 58\n", "new": "south 58\ntotal 100\n" }),
             shown: REPORT,
             expected: "total 100",
             trace: Trace::Line("total 100"),
         },
-        Step {
+        ScriptStep {
             tool: "grep",
             arguments: json!({ "pattern": "^total", "path": REPORT }),
             shown: "^total in report.txt",
             expected: "total 100",
             trace: Trace::Nothing,
         },
-        Step {
+        ScriptStep {
             tool: "shell",
             arguments: json!({ "command": CHECK }),
             shown: "the check",
@@ -115,7 +115,7 @@ pub(super) fn next(results: &[String]) -> Says {
     for (number, (step, result)) in steps.iter().zip(results).enumerate() {
         if !result.contains(step.expected) {
             let number = number + 1;
-            return Says::Text(format!("Step {number} did not bring what it should: {result}"));
+            return Says::Text(format!("Step {number} did not return what it should: {result}"));
         }
     }
     match steps.get(results.len()) {
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(called(&["Wrote total.sh."]), Ok(2));
         assert_eq!(called(&["Wrote total.sh.", "north 42"]), Ok(HALFWAY));
         let wrong = called(&["Wrote total.sh.", "exit code 1"]).unwrap_err();
-        assert_eq!(wrong, "Step 2 did not bring what it should: exit code 1");
+        assert_eq!(wrong, "Step 2 did not return what it should: exit code 1");
         let good: Vec<&str> = steps().iter().map(|step| step.expected).collect();
         assert_eq!(called(&good), Err(ANSWER.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! What is shown: lines that fit the terminal, and nothing where JSON is wanted.
+//! What is shown: lines that fit the terminal, and nothing if JSON is wanted.
 
 use std::io;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::below::{self, LOOK};
 use super::play::Seen;
 use super::scene::Scene;
-use super::script::{self, REPORT, Step, Trace};
+use super::script::{self, REPORT, ScriptStep, Trace};
 use super::stage::Stage;
 use crate::error::Error;
 use crate::wording;
@@ -80,7 +80,7 @@ impl Verdict {
     pub(super) fn tell(&self, stage: Stage) -> Result<(), Error> {
         stage.gap()?;
         stage.say(
-            "Did every step run exactly once? What each left in the workspace and the journal:",
+            "Did every step run exactly once? Each left this in the workspace and the journal:",
         )?;
         for step in &self.steps {
             let (mark, colour) = if step.ran_once() {
@@ -88,7 +88,7 @@ impl Verdict {
             } else {
                 ("WRONG", AnsiColor::Red)
             };
-            stage.line(mark, colour, &step.spoken(self.steps.len()))?;
+            stage.line(mark, colour, &step.summary_line(self.steps.len()))?;
         }
         stage.gap()?;
         for left in &self.left_behind {
@@ -100,20 +100,20 @@ impl Verdict {
             stage.line(
                 "No.",
                 AnsiColor::Red,
-                "This must not be; please report it with this output.",
+                "This is a bug; please report it with this output.",
             )?;
             return Ok(());
         }
         stage.line(
             "Yes.",
             AnsiColor::Green,
-            &format!("Every step ran once. It took {seconds:.1} s."),
+            &format!("Every step ran once, in {seconds:.1} s."),
         )?;
         stage.say("Nothing is left behind: no process, no file.")?;
         stage.gap()?;
         stage.say(
-            "Now with a model of your own: the first time, Mainstay looks for one on this machine, and \
-             says how to give it a key for another.",
+            "Now try it with your own model. On the first run, Mainstay looks for one on this machine, or \
+             tells you how to set a key:",
         )?;
         stage.command("mainstay")
     }
@@ -125,11 +125,11 @@ impl StepFound {
         self.outcomes == 1 && !self.in_doubt && self.traces == traces
     }
 
-    fn spoken(&self, of: usize) -> String {
+    fn summary_line(&self, of: usize) -> String {
         let count = |number, thing| wording::count(u64::try_from(number).unwrap_or(0), thing);
         let traces = match &self.trace {
             Some(trace) => format!("{} {trace}", self.traces),
-            None => "only looks".to_owned(),
+            None => "only reads".to_owned(),
         };
         let doubt = if self.in_doubt { ", in doubt" } else { "" };
         let (number, tool, outcomes) = (self.number, self.tool, count(self.outcomes, "outcome"));
@@ -140,7 +140,7 @@ impl StepFound {
 /// What the journal and the files of the workspace say of every step.
 fn steps_found(session: &Value, file: impl Fn(&str) -> String) -> Vec<StepFound> {
     let outcomes = outcomes(session);
-    let found = |(index, step): (usize, Step)| {
+    let found = |(index, step): (usize, ScriptStep)| {
         let outcomes = outcomes.get(index).map(Vec::as_slice).unwrap_or_default();
         let (trace, traces) = match step.trace {
             Trace::Line(line) => {

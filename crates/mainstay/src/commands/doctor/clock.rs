@@ -16,7 +16,7 @@ const APART: i64 = 5_000;
 pub(super) fn sanity(now: i64, info: Option<&Info>) -> Finding {
     let clock = wording::time(now);
     if now < EARLIEST {
-        return Finding::problem("clock", format!("it says {clock}, which cannot be"), "date");
+        return Finding::problem("clock", format!("it says {clock}, which is impossible"), "date");
     }
     let newest = info.and_then(|info| info.newest_at.max(Some(info.created_at)));
     if let Some(newest) = newest.filter(|newest| newest - now > AHEAD) {
@@ -30,10 +30,7 @@ pub(super) fn sanity(now: i64, info: Option<&Info>) -> Finding {
     if let Some(server) = server.filter(|server| server.abs_diff(now) > APART.unsigned_abs()) {
         return Finding::warning(
             "clock",
-            format!(
-                "it says {clock}, which is {} s away from the server's",
-                server.abs_diff(now) / 1000
-            ),
+            format!("it says {clock}, {} s off the server's clock", server.abs_diff(now) / 1000),
             "date",
         );
     }

@@ -4,43 +4,43 @@ use super::finding::Finding;
 use crate::config::{Config, KeyFound};
 use crate::error::Error;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::wording;
 
 const CHECK: &str = "model";
 
 /// Looks at the models that would be asked. Nobody is contacted and nothing is run.
-pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
-    let next = || settings.command("config get");
-    let config = match Config::load(settings, None, output) {
+pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
+    let next = || paths.command("config get");
+    let config = match Config::load(paths, None, output) {
         Ok(config) => config,
         Err(error) => return vec![Finding::problem(CHECK, error.message, next())],
     };
     let models = config.models();
     if models.is_empty() {
-        let said = "none is configured yet; the first run looks for one on this machine";
+        let said = "none configured yet; the first run looks for one on this machine";
         return vec![Finding::ok(CHECK, said)];
     }
     let profile = match config.profile() {
-        Some((name, by)) => format!(", by the profile {name} ({by})"),
+        Some((name, by)) => format!(", from profile {name} ({by})"),
         None => String::new(),
     };
     let judge = |(place, name): (usize, &str)| {
-        let what = if place == 0 { "is asked" } else { "is asked after it" };
+        let what = if place == 0 { "is the model" } else { "is a fallback" };
         let candidate = match config.candidate(name) {
             Ok(candidate) => candidate,
             Err(error) => return unusable(&error, next()),
         };
         let provider = &candidate.provider;
         let said =
-            |key: &str| format!("{name} {what} at {}, with {key}{profile}", place_of(provider));
+            |key: &str| format!("{name} {what}, at {} with {key}{profile}", place_of(provider));
         match config.key_of(&provider.name) {
             Ok(KeyFound::At(source)) => Finding::ok(CHECK, said(&source)),
             Ok(KeyFound::NotNeeded) => Finding::ok(CHECK, said("no key")),
             Ok(KeyFound::Missing(source)) => Finding::warning(
                 CHECK,
-                format!("there is no key for {name}: {source} is not set"),
-                settings.command(&format!("config key set {}", provider.name)),
+                format!("no key for {name}: {source} is not set"),
+                paths.command(&format!("config key set {}", provider.name)),
             ),
             Err(error) => unusable(&error, next()),
         }

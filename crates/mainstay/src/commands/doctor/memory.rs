@@ -1,11 +1,11 @@
 //! Who has memories besides the store, and whether each answers.
 
 use super::finding::Finding;
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::output::Output;
+use crate::paths::Paths;
 use crate::providers;
-use crate::settings::Settings;
 use crate::wording;
 
 const CHECK: &str = "memory";
@@ -13,29 +13,29 @@ const CHECK: &str = "memory";
 const QUESTION: &str = "what do you know of me?";
 
 /// Asks all of them at once, each within its time.
-pub(super) fn examine(settings: &Settings, output: Output) -> Vec<Finding> {
+pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
     // One that cannot be read was told of already.
-    let Ok(config) = Config::load(settings, None, output.quiet()) else { return Vec::new() };
-    let looked = match providers::look(settings, &config, QUESTION) {
-        Ok(looked) => looked,
+    let Ok(config) = Config::load(paths, None, output.quiet()) else { return Vec::new() };
+    let check = match providers::check_all(paths, &config, QUESTION) {
+        Ok(check) => check,
         Err(error) => {
-            let next = settings.command("config path");
+            let next = paths.command("config path");
             return vec![Finding::problem(CHECK, wording::line(&error.message), next)];
         }
     };
-    let judge = |looked: &providers::Looked| {
-        let (name, place) = (&looked.description.name, looked.place());
-        match &looked.answer {
+    let judge = |check: &providers::ProviderCheck| {
+        let (name, place) = (&check.description.name, check.place());
+        match &check.answer {
             Ok(_) => {
-                let took = looked.took.as_millis();
+                let took = check.took.as_millis();
                 Finding::ok(CHECK, format!("{name} answers in {took} ms ({place})"))
             }
             Err(why) => Finding::warning(
                 CHECK,
                 format!("{name} does not answer: {} ({place})", wording::line(&clean(why))),
-                settings.command("memory providers"),
+                paths.command("memory providers"),
             ),
         }
     };
-    looked.iter().map(judge).collect()
+    check.iter().map(judge).collect()
 }

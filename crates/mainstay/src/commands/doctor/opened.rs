@@ -4,28 +4,28 @@ use mainstay_store::{Depth, Info, Store};
 
 use super::finding::Finding;
 use super::{clock, leases, remedy};
-use crate::settings::{Settings, server_address};
+use crate::paths::{Paths, server_address};
 use crate::wording;
 
 /// A write-ahead log over this cannot start over: a read holds it.
 const LONG_LOG: u64 = 64 << 20;
 
 /// Looks at everything an open store can tell.
-pub(super) fn examine(store: &Store, settings: &Settings, now: i64) -> Vec<Finding> {
+pub(super) fn examine(store: &Store, paths: &Paths, now: i64) -> Vec<Finding> {
     let info = match store.info() {
         Ok(info) => info,
-        Err(error) => return vec![remedy::problem("store", &error, settings)],
+        Err(error) => return vec![remedy::problem("store", &error, paths)],
     };
     let mut findings = vec![
-        Finding::ok("store", format!("{} opens", info.place)),
+        Finding::ok("store", format!("{} opens fine", info.place)),
         Finding::ok("engine", engine(&info)),
         Finding::ok("schema", schema(&info)),
     ];
-    findings.extend(journal(&info, settings));
-    findings.extend(log(&info, settings));
-    findings.extend(syncs(&info, settings));
-    findings.push(content(store, settings));
-    findings.extend(leases::stuck(store, settings));
+    findings.extend(journal(&info, paths));
+    findings.extend(log(&info, paths));
+    findings.extend(syncs(&info, paths));
+    findings.push(content(store, paths));
+    findings.extend(leases::stuck(store, paths));
     findings.push(clock::sanity(now, Some(&info)));
     findings
 }
@@ -43,18 +43,18 @@ fn schema(info: &Info) -> String {
     versions.join(", ")
 }
 
-fn journal(info: &Info, settings: &Settings) -> Option<Finding> {
+fn journal(info: &Info, paths: &Paths) -> Option<Finding> {
     match info.journal? {
         "wal" => Some(Finding::ok("journal", "write-ahead log")),
         _ => Some(Finding::warning(
             "journal",
-            "rollback mode, where readers and writers wait for each other",
-            settings.command("store copy --to PATH-ON-A-LOCAL-DISK"),
+            "rollback mode: readers and writers wait for each other",
+            paths.command("store copy --to PATH-ON-A-LOCAL-DISK"),
         )),
     }
 }
 
-fn log(info: &Info, settings: &Settings) -> Option<Finding> {
+fn log(info: &Info, paths: &Paths) -> Option<Finding> {
     let bytes = info.wal_bytes.filter(|_| info.journal == Some("wal"))?;
     let size = wording::size(bytes);
     if bytes <= LONG_LOG {
@@ -63,20 +63,20 @@ fn log(info: &Info, settings: &Settings) -> Option<Finding> {
     let processes: Vec<&str> =
         info.other_users.iter().filter_map(|user| user.strip_prefix("process ")).collect();
     let next = if processes.is_empty() {
-        settings.command("store info")
+        paths.command("store info")
     } else {
         format!("ps -o pid,etime,args -p {}", processes.join(","))
     };
-    let message = format!("the write-ahead log has {size}: some process reads without end");
+    let message = format!("the write-ahead log has {size}: some process never stops reading");
     Some(Finding::warning("log", message, next))
 }
 
 /// A server that does not sync loses commits in a power cut.
-fn syncs(info: &Info, settings: &Settings) -> Option<Finding> {
+fn syncs(info: &Info, paths: &Paths) -> Option<Finding> {
     if info.server_syncs? {
         return Some(Finding::ok("sync", "the server syncs its log (fsync = on)"));
     }
-    let address = wording::word(&server_address(&settings.store).unwrap_or_default());
+    let address = wording::word(&server_address(&paths.store).unwrap_or_default());
     Some(Finding::problem(
         "sync",
         "the server does not sync its log (fsync = off): a power cut loses what was saved",
@@ -84,15 +84,15 @@ fn syncs(info: &Info, settings: &Settings) -> Option<Finding> {
     ))
 }
 
-fn content(store: &Store, settings: &Settings) -> Finding {
+fn content(store: &Store, paths: &Paths) -> Finding {
     match store.check(Depth::Quick) {
         Ok(problems) => match problems.first() {
-            None => Finding::ok("content", "the quick check finds nothing wrong"),
+            None => Finding::ok("content", "the quick check found no problems"),
             Some(first) => {
-                Finding::problem("content", wording::line(first), settings.command("store check"))
+                Finding::problem("content", wording::line(first), paths.command("store check"))
             }
         },
-        Err(error) => remedy::problem("content", &error, settings),
+        Err(error) => remedy::problem("content", &error, paths),
     }
 }
 
@@ -100,7 +100,7 @@ fn content(store: &Store, settings: &Settings) -> Finding {
 pub(super) mod tests {
     use super::super::finding::Status;
     use super::*;
-    use crate::settings::Globals;
+    use crate::paths::Globals;
 
     /// A store with which all is well.
     pub(in super::super) fn info() -> Info {
@@ -124,45 +124,45 @@ pub(super) mod tests {
         }
     }
 
-    fn settings(store: &str) -> Settings {
+    fn paths(store: &str) -> Paths {
         let (home, store) = (Some("/h".into()), Some(store.into()));
         let globals = Globals { home, store, ..Globals::default() };
-        Settings::resolve(&globals).unwrap()
+        Paths::resolve(&globals).unwrap()
     }
 
     #[test]
     fn a_rollback_journal_warns_and_a_server_has_none() {
-        let settings = settings("/h/x.db");
-        let judge = |journal| journal_of(journal, &settings).map(|finding| finding.status);
+        let paths = paths("/h/x.db");
+        let judge = |journal| journal_of(journal, &paths).map(|finding| finding.status);
         assert_eq!(judge(Some("wal")), Some(Status::Ok));
         assert_eq!(judge(Some("rollback")), Some(Status::Warning));
         assert_eq!(judge(None), None);
     }
 
-    fn journal_of(mode: Option<&'static str>, settings: &Settings) -> Option<Finding> {
-        journal(&Info { journal: mode, ..info() }, settings)
+    fn journal_of(mode: Option<&'static str>, paths: &Paths) -> Option<Finding> {
+        journal(&Info { journal: mode, ..info() }, paths)
     }
 
     #[test]
     fn a_long_log_names_who_may_hold_it() {
-        let settings = settings("/h/x.db");
+        let paths = paths("/h/x.db");
         let long = Info { wal_bytes: Some(LONG_LOG + 1), ..info() };
-        let finding = log(&long, &settings).unwrap();
+        let finding = log(&long, &paths).unwrap();
         assert_eq!(finding.status, Status::Warning);
         assert!(finding.next.unwrap().ends_with("store info"));
         let users = vec!["process 7".to_owned(), "process 8".to_owned()];
-        let finding = log(&Info { other_users: users, ..long }, &settings).unwrap();
+        let finding = log(&Info { other_users: users, ..long }, &paths).unwrap();
         assert_eq!(finding.next.unwrap(), "ps -o pid,etime,args -p 7,8");
         let short = Info { wal_bytes: Some(LONG_LOG), ..info() };
-        assert_eq!(log(&short, &settings).unwrap().status, Status::Ok);
+        assert_eq!(log(&short, &paths).unwrap().status, Status::Ok);
     }
 
     #[test]
     fn a_server_that_does_not_sync_is_a_problem() {
-        let settings = settings("postgres://me:secret@host/db");
-        assert!(syncs(&info(), &settings).is_none());
+        let paths = paths("postgres://me:secret@host/db");
+        assert!(syncs(&info(), &paths).is_none());
         let careless = Info { server_syncs: Some(false), ..info() };
-        let finding = syncs(&careless, &settings).unwrap();
+        let finding = syncs(&careless, &paths).unwrap();
         assert_eq!(finding.status, Status::Problem);
         let next = finding.next.unwrap();
         assert!(next.starts_with("psql postgres://me@host/db -c"), "{next}");

@@ -9,7 +9,7 @@ use mainstay_store::FileSystem;
 use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE};
 
 use super::finding::Finding;
-use crate::settings::Settings;
+use crate::paths::Paths;
 use crate::wording;
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) fn home(home: &Path) -> Finding {
         Err(error) => {
             return Finding::problem(
                 "home",
-                format!("{shown} cannot be looked at: {error}"),
+                format!("could not read {shown}: {error}"),
                 format!("ls -ld {quoted}"),
             );
         }
@@ -48,14 +48,14 @@ pub(super) fn home(home: &Path) -> Finding {
     }
     let mode = found.permissions().mode() & 0o777;
     if mode == PRIVATE_DIR {
-        return Finding::ok("home", format!("{shown} is private to its owner"));
+        return Finding::ok("home", format!("{shown} is private"));
     }
     let next = format!("chmod 700 {quoted}");
     if mode & PRIVATE_DIR == PRIVATE_DIR {
-        let message = format!("{shown} is open to other users (mode {mode:03o})");
+        let message = format!("other users can open {shown} (mode {mode:03o})");
         return Finding::warning("home", message, next);
     }
-    Finding::problem("home", format!("{shown} is closed to its owner (mode {mode:03o})"), next)
+    Finding::problem("home", format!("its owner cannot open {shown} (mode {mode:03o})"), next)
 }
 
 /// The store's file, if there is one, is for its owner alone.
@@ -63,7 +63,7 @@ pub(super) fn permissions(file: &Path) -> Option<Finding> {
     let found = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let mode = found.permissions().mode() & 0o777;
     if mode == PRIVATE_FILE {
-        return Some(Finding::ok("file", format!("{} is private to its owner", file.display())));
+        return Some(Finding::ok("file", format!("{} is private", file.display())));
     }
     Some(Finding::warning(
         "file",
@@ -79,7 +79,7 @@ pub(super) fn nearest(path: &Path) -> &Path {
 }
 
 /// The kind of file system can carry a store.
-pub(super) fn file_system(system: &FileSystem, place: &Path, settings: &Settings) -> Finding {
+pub(super) fn file_system(system: &FileSystem, place: &Path, paths: &Paths) -> Finding {
     let (kind, shown, quoted) = (&system.kind, place.display(), wording::path(place));
     if system.read_only {
         return Finding::problem(
@@ -92,21 +92,21 @@ pub(super) fn file_system(system: &FileSystem, place: &Path, settings: &Settings
         return Finding::problem(
             "disk",
             format!(
-                "{shown} is on a network file system ({kind}), where an SQLite store cannot be \
-                 kept safely; keep it on a local disk or in PostgreSQL"
+                "{shown} is on a network file system ({kind}), which is not safe for an SQLite \
+                 store; use a local disk or PostgreSQL"
             ),
-            settings.command("store copy --to PATH-ON-A-LOCAL-DISK"),
+            paths.command("store copy --to PATH-ON-A-LOCAL-DISK"),
         );
     }
     if system.block_size < SAFE_BLOCK {
         return Finding::warning(
             "disk",
             format!(
-                "{shown} ({kind}) has blocks of {} bytes; below {SAFE_BLOCK} a full disk can kill \
-                 a process",
+                "{shown} ({kind}) has blocks of {} bytes; below {SAFE_BLOCK}, a full disk can \
+                 kill a process",
                 system.block_size
             ),
-            settings.command("store copy --to PATH-ON-ANOTHER-DISK"),
+            paths.command("store copy --to PATH-ON-ANOTHER-DISK"),
         );
     }
     Finding::ok("disk", format!("{shown} is on {kind}"))
@@ -118,12 +118,12 @@ pub(super) fn space(system: &FileSystem, place: &Path) -> Finding {
     let next = format!("df -h {}", wording::path(place));
     match system.free_bytes {
         free if free < TOO_LITTLE => {
-            Finding::problem("space", format!("only {left} are left on the store's disk"), next)
+            Finding::problem("space", format!("only {left} free on the store's disk"), next)
         }
         free if free < LITTLE => {
-            Finding::warning("space", format!("{left} are left on the store's disk"), next)
+            Finding::warning("space", format!("{left} free on the store's disk"), next)
         }
-        _ => Finding::ok("space", format!("{left} are left")),
+        _ => Finding::ok("space", format!("{left} free")),
     }
 }
 
@@ -131,11 +131,11 @@ pub(super) fn space(system: &FileSystem, place: &Path) -> Finding {
 mod tests {
     use super::super::finding::Status;
     use super::*;
-    use crate::settings::Globals;
+    use crate::paths::Globals;
 
-    fn settings() -> Settings {
+    fn paths() -> Paths {
         let globals = Globals { home: Some("/h".into()), ..Globals::default() };
-        Settings::resolve(&globals).unwrap()
+        Paths::resolve(&globals).unwrap()
     }
 
     fn disk() -> FileSystem {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_bad_disk_is_found_in_words() {
         let judge = |system: FileSystem| {
-            let finding = file_system(&system, Path::new("/h"), &settings());
+            let finding = file_system(&system, Path::new("/h"), &paths());
             (finding.status, finding.message, finding.next)
         };
         assert_eq!(judge(disk()).0, Status::Ok);

@@ -9,8 +9,8 @@ pub(super) fn support(support: &Support) -> Finding {
     if support.missing().is_some() {
         return Finding::warning(
             "sandbox",
-            "this kernel has no landlock (Linux 5.13 with landlock among its security modules), so \
-             commands and file tools run without a sandbox; the policy still decides what is done",
+            "this kernel has no landlock (Linux 5.13 or later, with landlock enabled), so commands \
+             and file tools run without a sandbox; the policy still decides what is allowed",
             "uname -r",
         );
     }
@@ -19,10 +19,10 @@ pub(super) fn support(support: &Support) -> Finding {
     if losses.is_empty() {
         return Finding::ok(
             "sandbox",
-            format!("landlock {version} and network namespaces: all of it"),
+            format!("landlock {version} and network namespaces: fully supported"),
         );
     }
-    Finding::ok("sandbox", format!("landlock {version}, with less: {}", losses.join("; ")))
+    Finding::ok("sandbox", format!("landlock {version}, partly supported: {}", losses.join("; ")))
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     fn each_loss_of_an_older_kernel_is_named() {
         let of = |landlock, network| support(&Support { landlock, network });
         assert_eq!(of(0, NetworkWay::Open).status, Status::Warning);
-        assert!(of(7, NetworkWay::Namespace).message.contains("all of it"));
+        assert!(of(7, NetworkWay::Namespace).message.contains("fully supported"));
         let old = of(1, NetworkWay::Open).message;
         for loss in ["moved", "emptied", "devices", "signal", "network"] {
             assert!(old.contains(loss), "{loss}: {old}");

@@ -7,36 +7,36 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Remember a fact
 ///
-/// The same text is one fact, however often it is added. What every session is to know belongs into the
-/// notes: `mainstay memory notes --add TEXT`.
+/// The same text is one fact, however often it is added. What every session should know belongs in
+/// the notes: `mainstay memory notes --add TEXT`.
 #[derive(Args, Debug)]
 pub(crate) struct AddArgs {
-    /// What to remember, a sentence
+    /// Fact to remember, a sentence
     text: String,
 
-    /// What kind of fact it is
+    /// Category of the fact
     #[arg(long)]
     category: Option<String>,
 
-    /// A word it is found by too; may be repeated
+    /// Tag to find it by; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Whom or what it is about; may be repeated [default: the names in the text]
+    /// Who or what it is about; may be repeated [default: the names in the text]
     #[arg(long = "entity", value_name = "NAME")]
     entities: Vec<String>,
 
-    /// Names the fact: the same key twice is one fact
+    /// Idempotency key: the same key twice is one fact
     #[arg(long)]
     key: Option<String>,
 }
 
 pub(crate) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let fact = NewFact {
         content: super::worded(&args.text, context)?,
         category: args.category.clone().unwrap_or_default(),
@@ -45,15 +45,16 @@ pub(crate) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
         source: super::SOURCE.to_owned(),
         key: args.key.clone(),
     };
-    let (store, owner) = engine::open_store(&context.settings()?)?;
+    let (store, owner) = engine::open_store(&context.paths()?)?;
     let added = store.write(|tx| facts::add(tx, owner, &fact))?;
     let (id, is_new) = match added {
         Added::New(id) => (id, true),
         Added::Known(id) => (id, false),
     };
-    let text = match is_new {
-        true => format!("Remembered as fact {id}.\n"),
-        false => format!("That was known already, as fact {id}.\n"),
+    let text = if is_new {
+        format!("Remembered as fact {id}.\n")
+    } else {
+        format!("Already known as fact {id}.\n")
     };
     context.output.answer(&json!({ "id": id.number(), "new": is_new }), &text)?;
     Ok(Exit::Done)

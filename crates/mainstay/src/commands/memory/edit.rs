@@ -7,47 +7,47 @@ use serde_json::json;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
 /// Change a fact
 ///
-/// What is not given stays. Notes are changed by `mainstay memory notes`.
+/// What you do not pass stays the same. Notes are changed with `mainstay memory notes`.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct EditArgs {
-    /// The fact's number
+    /// Number of the fact
     id: String,
 
-    /// What it says from now on
+    /// New text
     text: Option<String>,
 
-    /// What kind of fact it is
+    /// New category
     #[arg(long)]
     category: Option<String>,
 
-    /// Words it is found by too, in place of those it has; may be repeated
+    /// New tag, in place of the old ones; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 }
 
 pub(crate) fn run(args: &EditArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let id = super::fact_id(&args.id)?;
     if args.text.is_none() && args.category.is_none() && args.tags.is_empty() {
-        return Err(Error::usage("nothing is to be changed")
-            .hint(format!("Say what: `mainstay memory edit {id} TEXT`")));
+        return Err(Error::usage("no changes given")
+            .hint(format!("Pass the new text: `mainstay memory edit {id} TEXT`")));
     }
     let content = args.text.as_deref().map(|text| super::worded(text, context)).transpose()?;
     let tags = (!args.tags.is_empty()).then(|| args.tags.clone());
     let change = Change { content, category: args.category.clone(), tags, entities: None };
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
     let (changed, text) = match store.write(|tx| facts::update(tx, owner, id, &change))? {
-        Changed::Made => (true, format!("Fact {id} is changed.\n")),
-        Changed::Same => (false, format!("Fact {id} is like that already.\n")),
+        Changed::Made => (true, format!("Changed fact {id}.\n")),
+        Changed::Same => (false, format!("Fact {id} is already like that.\n")),
         Changed::Taken(other) => {
             return Err(Error::usage(format!(
-                "fact {other} says that already; nothing was changed"
+                "fact {other} already says that; nothing was changed"
             ))
             .hint(format!("Forget this one: `mainstay memory forget {id}`")));
         }

@@ -15,12 +15,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Write all notes and facts as lines of JSON
+/// Export all notes and facts as JSON Lines
 ///
 /// `mainstay memory import FILE` reads them, here or elsewhere.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// Write to this file, which must not exist [default: standard output]
+    /// File to write, which must not exist [default: standard output]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     to: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ExportArgs {
 const PAGE: usize = 1_000;
 
 pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let lines = match engine::find_owner(&store)? {
         Some(owner) => lines(&store, owner)?,
         None => Vec::new(),

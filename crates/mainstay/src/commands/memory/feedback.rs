@@ -7,38 +7,38 @@ use serde_json::json;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
-/// Say whether a fact was right
+/// Say whether a fact was helpful
 ///
-/// What is trusted more is found first; what is trusted less than 0.3 is not brought to a session.
+/// Trusted facts are found first; facts trusted less than 0.3 are not recalled.
 #[derive(Args, Debug)]
 pub(crate) struct FeedbackArgs {
-    /// The fact's number
+    /// Number of the fact
     id: String,
 
     /// What it was
     #[arg(value_enum)]
-    what: What,
+    rating: Rating,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// Right, or of use
+enum Rating {
+    /// Correct or useful
     Helpful,
-    /// Wrong, or misleading
+    /// Wrong or misleading
     Unhelpful,
 }
 
 pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let id = super::fact_id(&args.id)?;
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
-    let helpful = args.what == What::Helpful;
+    let helpful = args.rating == Rating::Helpful;
     let trust = store.write(|tx| facts::feedback(tx, owner, id, helpful))?;
     let trust = trust.ok_or_else(|| super::no_fact(id))?;
     let data = json!({ "id": id.number(), "trust": trust });
-    context.output.answer(&data, &format!("Fact {id} is trusted {trust:.2} now.\n"))?;
+    context.output.answer(&data, &format!("Fact {id} now has trust {trust:.2}.\n"))?;
     Ok(Exit::Done)
 }

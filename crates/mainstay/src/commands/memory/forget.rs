@@ -4,19 +4,19 @@ use clap::Args;
 use mainstay_memory::facts::{self, Fact, FactId};
 use serde_json::json;
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person, wording};
+use crate::{engine, humans_only, wording};
 
 /// Forget facts
 ///
-/// All that were named, or none where one of them is not there. Notes are removed by `mainstay memory
+/// Forgets all of them, or none if one does not exist. Notes are removed with `mainstay memory
 /// notes --remove TEXT`.
 #[derive(Args, Debug)]
 pub(crate) struct ForgetArgs {
-    /// The facts' numbers
+    /// Numbers of the facts
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ForgetArgs {
 type Forgotten = Result<Vec<Fact>, FactId>;
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("to change what is remembered")?;
+    humans_only::require("changing memories")?;
     let mut ids = Vec::new();
     for typed in &args.ids {
         let id = super::fact_id(typed)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
             ids.push(id);
         }
     }
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let owner = engine::existing_owner(&store, "fact", &args.ids[0])?;
     let forgotten = store.write(|tx| -> mainstay_memory::Result<Forgotten> {
         let mut found = Vec::new();

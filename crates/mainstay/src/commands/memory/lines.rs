@@ -38,7 +38,7 @@ impl NoteLine {
 
 /// What a line brings.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum MemoryLine {
     Note(NoteLine),
     Fact(Box<Line>),
     /// The number of a line, and its words: plain text or an item of a list in Markdown.
@@ -47,7 +47,7 @@ pub(super) enum Read {
 
 /// Reads a file: lines of JSON, or plain lines and lists of Markdown, a memory each. Headings, rules
 /// and empty lines bring nothing. What is wrong is said with the number of its line.
-pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<MemoryLine>, String> {
     let mut found = Vec::new();
     // Some editors put a mark before everything.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -55,25 +55,25 @@ pub(super) fn read(text: &str) -> Result<Vec<Read>, String> {
         let line = line.trim();
         if line.starts_with('{') {
             found.push(json(line).map_err(|wrong| format!("line {number}: {wrong}"))?);
-        } else if let Some(words) = words(line) {
-            found.push(Read::Words(number, words.to_owned()));
+        } else if let Some(words) = memory_in_line(line) {
+            found.push(MemoryLine::Words(number, words.to_owned()));
         }
     }
     Ok(found)
 }
 
-fn json(line: &str) -> Result<Read, String> {
+fn json(line: &str) -> Result<MemoryLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     if value.get("note").is_some() {
         let note = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        return Ok(Read::Note(note));
+        return Ok(MemoryLine::Note(note));
     }
     let fact: Line = line.parse().map_err(|error: mainstay_memory::Error| error.to_string())?;
-    Ok(Read::Fact(Box::new(fact)))
+    Ok(MemoryLine::Fact(Box::new(fact)))
 }
 
 /// What a line of plain text or Markdown says.
-fn words(line: &str) -> Option<&str> {
+fn memory_in_line(line: &str) -> Option<&str> {
     let is_rule = line.chars().all(|letter| "-=*_§`~ ".contains(letter));
     if line.starts_with('#') || is_rule {
         return None;
@@ -101,7 +101,7 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|read| match read {
-                Read::Words(_, words) => words,
+                MemoryLine::Words(_, words) => words,
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -122,8 +122,8 @@ mod tests {
             NoteLine { note: "a\nb".into(), workspace: Some("/w".into()), source: "x".into() };
         let text = format!("\u{feff}{}\n{{\"content\": \"A fact.\"}}\n", note.text());
         let found = read(&text).unwrap();
-        assert!(matches!(&found[0], Read::Note(read) if *read == note), "{found:?}");
-        assert!(matches!(found[1], Read::Fact(_)), "{found:?}");
+        assert!(matches!(&found[0], MemoryLine::Note(read) if *read == note), "{found:?}");
+        assert!(matches!(found[1], MemoryLine::Fact(_)), "{found:?}");
         let wrong = [
             ("- a\n{\"content\": 1}", "line 2: "),
             ("{\"note\": \"x\", \"owner\": \"me\"}", "unknown field"),

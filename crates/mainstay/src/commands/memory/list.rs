@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Show the notes, and the newest facts
+/// Show the notes and the newest facts
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Only facts of this category
@@ -27,14 +27,14 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "ID")]
     before: Option<String>,
 
-    /// At most so many facts
+    /// Show at most this many facts
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: usize,
 }
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let before = args.before.as_deref().map(super::fact_id).transpose()?;
-    let store = open_existing(&context.settings()?.store)?;
+    let store = open_existing(&context.paths()?.store)?;
     let Some(owner) = engine::find_owner(&store)? else { return nothing(context) };
     let place = current_directory()?.display().to_string();
     let list =
@@ -54,12 +54,12 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         "facts": found.iter().map(|fact| super::data(fact, &gone)).collect::<Vec<Value>>(), "count": count,
     });
     let mut text = String::new();
-    told(&mut text, "Notes about you", &user);
-    told(&mut text, "Notes about this workspace", &here);
+    add_notes(&mut text, "Notes about you", &user);
+    add_notes(&mut text, "Notes about this workspace", &here);
     let elsewhere = places.iter().filter(|other| **other != place).count() as u64;
     if elsewhere > 0 {
         text.push_str(&format!(
-            "There are notes about {} too.\n\n",
+            "There are also notes about {}.\n\n",
             wording::count(elsewhere, "other workspace")
         ));
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-fn told(text: &mut String, heading: &str, notes: &[Note]) {
+fn add_notes(text: &mut String, heading: &str, notes: &[Note]) {
     if !notes.is_empty() {
         text.push_str(&format!("{heading}:\n"));
         text.extend(notes.iter().map(super::notes::line));
@@ -91,6 +91,11 @@ fn nothing(context: &Context) -> Result<Exit, Error> {
     let data = json!({
         "notes": { "user": [], "workspace": [], "workspaces": [] }, "facts": [], "count": 0,
     });
-    context.output.answer(&data, "Nothing is remembered yet: `mainstay memory add TEXT`\n")?;
+    context.output.answer(
+        &data,
+        &context
+            .paths()?
+            .completed("Nothing is remembered yet. Add a fact: `mainstay memory add TEXT`\n"),
+    )?;
     Ok(Exit::Done)
 }

@@ -6,24 +6,24 @@ use clap::{Args, ValueEnum, ValueHint};
 use mainstay_memory::notes::{self, Change, Note, Scope};
 use serde_json::json;
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::commands::run::{current_directory, directory};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
-/// Show or change the notes that every new session is told
+/// Show or change the notes that every new session gets
 ///
-/// Without an option they are shown. Several changes are made together: all of them, or none. A note is
-/// named by its text, or by a part of it that no other note has.
+/// Without options, shows them. Several changes are made together, all or none. A note is named by
+/// its text, or by a part of it that no other note has.
 #[derive(Args, Debug)]
 pub(crate) struct NotesArgs {
-    /// Whom they are about: you, or this workspace
+    /// Who or what the notes are about: you, or this workspace
     #[arg(long, value_enum, default_value_t = About::User)]
     about: About,
 
-    /// The workspace, where it is another one than this directory
+    /// Workspace, if it is not the current directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
 
@@ -31,7 +31,7 @@ pub(crate) struct NotesArgs {
     #[arg(long, value_name = "TEXT")]
     add: Vec<String>,
 
-    /// Replace a note by another; may be repeated
+    /// Replace a note with another; may be repeated
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     replace: Vec<String>,
 
@@ -50,7 +50,7 @@ pub(super) enum About {
 
 pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
     let changes = changes(args, context)?;
-    let settings = super::settings(context)?;
+    let settings = super::memory_settings(context)?;
     let about = if args.workspace.is_some() { About::Workspace } else { args.about };
     let place = match &args.workspace {
         Some(named) => directory(named)?,
@@ -62,18 +62,18 @@ pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
         About::Workspace => (Scope::Workspace(&place), settings.workspace_limit),
     };
     let notes = if changes.is_empty() {
-        let store = open_existing(&context.settings()?.store)?;
+        let store = open_existing(&context.paths()?.store)?;
         match engine::find_owner(&store)? {
             Some(owner) => store.read(|tx| notes::read(tx, owner, scope))?,
             None => Vec::new(),
         }
     } else {
-        person::only("to change what is remembered")?;
-        let (store, owner) = engine::open_store(&context.settings()?)?;
+        humans_only::require("changing memories")?;
+        let (store, owner) = engine::open_store(&context.paths()?)?;
         let changed =
             store.write(|tx| notes::change(tx, owner, scope, &changes, super::SOURCE, limit))?;
         changed.map_err(|refused| {
-            Error::usage(refused.to_string()).hint("See them: `mainstay memory notes`")
+            Error::usage(refused.to_string()).hint("Show the notes: `mainstay memory notes`")
         })?
     };
     let size = notes::size(notes.iter().map(|note| note.text.as_str()));
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
     let mut text = format!("Notes about {about} ({size} of {limit} characters):\n");
     text.extend(notes.iter().map(line));
     if notes.is_empty() {
-        text = format!("There are no notes about {about}: `mainstay memory notes --add TEXT`\n");
+        text = format!("No notes about {about}. Add one: `mainstay memory notes --add TEXT`\n");
+        text = context.paths()?.completed(&text);
     }
     let data = json!({ "about": about, "notes": notes, "characters": size, "limit": limit });
     context.output.answer(&data, &text)?;

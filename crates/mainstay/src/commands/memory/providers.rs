@@ -3,19 +3,19 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::chat::text::clean;
+use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::providers::{self, Looked};
+use crate::providers::{self, ProviderCheck};
 use crate::wording;
 
-/// See who has memories besides Mainstay itself, and whether each answers
+/// List external memory providers, and check that each one answers
 ///
-/// Asks every provider in [[memory.providers]] of config.toml, all at once, each within its time, and
-/// says what came. The exit code is 0 only when all answered.
+/// Asks every provider in [[memory.providers]] of config.toml, all at once, each within its time
+/// limit, and shows the answers. The exit code is 0 only if all of them answered.
 #[derive(Args, Debug)]
 pub(crate) struct ProvidersArgs {
     /// What to ask them
@@ -27,38 +27,37 @@ pub(crate) struct ProvidersArgs {
 const SHOWN: usize = 100;
 
 pub(crate) fn run(args: &ProvidersArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let config = Config::load(&settings, None, context.output)?;
+    let paths = context.paths()?;
+    let config = Config::load(&paths, None, context.output)?;
     let progress = Progress::begin("asking", None);
-    let looked = providers::look(&settings, &config, &args.words.join(" "))?;
+    let check = providers::check_all(&paths, &config, &args.words.join(" "))?;
     drop(progress);
 
-    let data: Vec<Value> = looked.iter().map(data).collect();
-    let mut text: String = looked.iter().map(told).collect();
-    if looked.is_empty() {
+    let data: Vec<Value> = check.iter().map(data).collect();
+    let mut text: String = check.iter().map(provider_lines).collect();
+    if check.is_empty() {
         let place = wording::path(config.path());
-        text = format!("There are none. [[memory.providers]] in {place} names them.\n");
+        text =
+            format!("No external memory providers. Add them as [[memory.providers]] to {place}.\n");
     }
     context.output.answer(&data, &text)?;
-    let all = looked.iter().all(|one| one.answer.is_ok());
+    let all = check.iter().all(|one| one.answer.is_ok());
     Ok(if all { Exit::Done } else { Exit::Failed })
 }
 
-fn told(looked: &Looked) -> String {
-    let description = &looked.description;
+fn provider_lines(check: &ProviderCheck) -> String {
+    let description = &check.description;
     let mut traits = Vec::new();
     if description.write {
-        traits.push("is given what is remembered");
+        traits.push("gets new memories");
     }
     if description.trusted {
         traits.push("trusted");
     }
-    let traits = match traits.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", traits.join(", ")),
-    };
-    let mut text = format!("{}: {}{traits}\n", description.name, looked.place());
-    match &looked.answer {
+    let traits =
+        if traits.is_empty() { String::new() } else { format!(" ({})", traits.join(", ")) };
+    let mut text = format!("{}: {}{traits}\n", description.name, check.place());
+    match &check.answer {
         Err(why) => text.push_str(&format!("  does not answer: {}\n", wording::line(&clean(why)))),
         Ok((memories, choice)) => {
             let count = match memories.len() {
@@ -66,15 +65,15 @@ fn told(looked: &Looked) -> String {
                 1 => "1 memory".to_owned(),
                 more => format!("{more} memories"),
             };
-            let took = looked.took.as_millis();
-            let by = choice.recall.as_ref().map(|used| format!(", by its tool {}", used.tool));
+            let took = check.took.as_millis();
+            let by = choice.recall.as_ref().map(|used| format!(", with its tool {}", used.tool));
             text.push_str(&format!("  answers in {took} ms{}: {count}\n", by.unwrap_or_default()));
             if description.write
                 && let mainstay_agent::memory::external::Kind::Server(_) = description.kind
             {
                 text.push_str(&match &choice.remember {
-                    Some(used) => format!("  remembers by its tool {}\n", used.tool),
-                    None => "  has no tool to remember with: name one with remember_tool\n".into(),
+                    Some(used) => format!("  remembers with its tool {}\n", used.tool),
+                    None => "  has no tool to remember with; set remember_tool\n".into(),
                 });
             }
             for memory in memories {
@@ -87,17 +86,17 @@ fn told(looked: &Looked) -> String {
     text
 }
 
-fn data(looked: &Looked) -> Value {
-    let (description, redactor) = (&looked.description, crate::redaction::shared());
+fn data(check: &ProviderCheck) -> Value {
+    let (description, redactor) = (&check.description, crate::redaction::shared());
     let mut data = json!({
         "name": description.name,
-        "place": looked.place(),
+        "place": check.place(),
         "write": description.write,
         "trusted": description.trusted,
-        "answers": looked.answer.is_ok(),
-        "milliseconds": u64::try_from(looked.took.as_millis()).unwrap_or(u64::MAX),
+        "answers": check.answer.is_ok(),
+        "milliseconds": u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX),
     });
-    match &looked.answer {
+    match &check.answer {
         Err(why) => data["reason"] = json!(redactor.text(why)),
         Ok((memories, choice)) => {
             let memories = memories.iter().map(|memory| {

@@ -9,13 +9,13 @@ use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Find facts
+/// Search facts
 ///
-/// By words, by their overlap, and by the likeness of what they are about; what is trusted and fresh
-/// comes first.
+/// Facts match by their words, by parts of words, and by similar subjects; trusted and recent ones
+/// come first.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// What to search for
     #[arg(required = true)]
     words: Vec<String>,
 
@@ -23,7 +23,7 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     category: Option<String>,
 
-    /// At most so many facts
+    /// Show at most this many facts
     #[arg(long, short = 'n', default_value_t = 10)]
     limit: usize,
 }
@@ -31,11 +31,12 @@ pub(crate) struct SearchArgs {
 pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     let text = args.words.join(" ");
     if text.trim().is_empty() {
-        return Err(Error::usage("there are no words to look for")
-            .hint("Write some: `mainstay memory search WORDS`"));
+        return Err(
+            Error::usage("no search words given").hint("Pass some: `mainstay memory search WORDS`")
+        );
     }
-    let half_life = super::settings(context)?.half_life;
-    let store = open_existing(&context.settings()?.store)?;
+    let half_life = super::memory_settings(context)?.half_life;
+    let store = open_existing(&context.paths()?.store)?;
     let found: Vec<FoundFact> = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| {
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     let mut text: String =
         found.iter().map(|found| super::shown(&found.fact, &gone, width)).collect();
     if text.is_empty() {
-        text.push_str("No fact has anything to do with that.\n");
+        text.push_str("No facts found.\n");
     }
     context.output.answer(&json!({ "facts": data }), &text)?;
     Ok(Exit::Done)

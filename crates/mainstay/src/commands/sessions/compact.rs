@@ -13,21 +13,21 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::{engine, wording};
 
-/// Make room in a session: a summary takes the place of what is old
+/// Replace the old part of a session with a summary, to make room
 ///
-/// Nothing is deleted: `mainstay sessions uncompact` takes it back. The current instruction, the
-/// recent steps, the list of steps and a ledger of files and commands stay as they are. A session
-/// whose window fills up is compacted without this command.
+/// Nothing is deleted: `mainstay sessions uncompact` reverts it. The current instruction, recent
+/// steps, the to-do list and a ledger of files and commands stay as they are. A session whose
+/// window fills up is compacted automatically.
 #[derive(Args, Debug)]
 pub(crate) struct CompactArgs {
-    /// The session (the start of its id is enough)
+    /// Session to compact (a prefix of its ID is enough)
     id: String,
 
-    /// What the summary has to look after above all
+    /// What the summary should focus on
     #[arg(long, value_name = "WORDS")]
     focus: Option<String>,
 
-    /// Let this model write the summary, PROVIDER/MODEL
+    /// Model that writes the summary, PROVIDER/MODEL
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 }
@@ -41,16 +41,16 @@ pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> 
     let focus = args.focus.clone().filter(|focus| !focus.trim().is_empty());
     let mut notices = Vec::new();
     let compacted = engine::block_on(async |cancel| {
-        let mut work = engine::open(&agent, session.id)?;
+        let mut open_session = engine::open(&agent, session.id)?;
         let progress = Progress::alone("writing a summary");
         let mut observer = |event| {
             if let Event::Notice { message, .. } = event {
                 notices.push(message);
             }
         };
-        let compacted = work.compact(focus, &mut observer, &cancel).await;
+        let compacted = open_session.compact(focus, &mut observer, &cancel).await;
         drop(progress);
-        work.leave().await?;
+        open_session.leave().await?;
         agent.leave().await;
         Ok::<_, Error>(compacted?)
     })??;
@@ -61,18 +61,17 @@ pub(crate) fn run(args: &CompactArgs, context: &Context) -> Result<Exit, Error> 
         Compacted::Made { number, before, after } => {
             let id = session.id;
             let data = json!({ "id": id, "number": number, "before": before, "after": after });
-            let back = context.settings()?.command(&format!("sessions uncompact {id}"));
+            let back = context.paths()?.command(&format!("sessions uncompact {id}"));
             let text = format!(
-                "Session {id} is compacted: about {before} tokens became {after}.\nTake it back: \
-                 {back}\n"
+                "Compacted session {id} from about {before} to {after} tokens.\nRevert it: {back}\n"
             );
             context.output.answer(&data, &text)?;
             Ok(Exit::Done)
         }
         Compacted::Not(why) => {
             let id = session.id;
-            Err(Error::failed(format!("session {id} was not compacted: {why}"))
-                .hint(format!("Nothing has changed. See what fills it: `mainstay context {id}`.")))
+            Err(Error::failed(format!("could not compact session {id}: {why}"))
+                .hint(format!("Nothing has changed. Show what fills it: `mainstay context {id}`.")))
         }
         Compacted::Stopped => {
             context.output.note("stopped; nothing has changed");

@@ -13,19 +13,19 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{person, wording};
+use crate::{humans_only, wording};
 
-/// Delete sessions with everything that belongs to them
+/// Delete sessions and everything that belongs to them
 ///
-/// What was said and done goes, and so do the snapshots by which it could be undone. What it cost
-/// stays in the ledger, without words. Forks live on. A session in use is not deleted.
+/// This includes the snapshots needed to undo their changes. Costs stay in the ledger, without any
+/// text. Forks are kept. Sessions in use are not deleted.
 #[derive(Args, Debug)]
 pub(crate) struct DeleteArgs {
-    /// The sessions (the start of each id is enough)
+    /// Sessions to delete (a prefix of each ID is enough)
     #[arg(required = true)]
     ids: Vec<String>,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -71,7 +71,7 @@ impl Deleted {
     pub(super) fn text(&self) -> String {
         let mut text = format!("Deleted {}.\n", wording::count(self.gone.len() as u64, "session"));
         for (id, by) in &self.in_use {
-            text.push_str(&format!("Session {id} is in use by {by} and stays.\n"));
+            text.push_str(&format!("Kept session {id}: in use by {by}.\n"));
         }
         text
     }
@@ -86,5 +86,5 @@ pub(super) fn confirmed(sessions: &[Session]) -> Result<bool, Error> {
             let _ = writeln!(output, "{}  {}", session.id, session.title);
         }
     }
-    person::confirms(&format!("Delete {}?", wording::count(sessions.len() as u64, "session")))
+    humans_only::confirm(&format!("delete {}", wording::count(sessions.len() as u64, "session")))
 }

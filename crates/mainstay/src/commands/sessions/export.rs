@@ -12,16 +12,16 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Write a session to a file, to go on with it elsewhere
+/// Export a session to a file, to continue it elsewhere
 ///
-/// The file is JSON Lines with everything that was said and done, pictures and long outputs
-/// included. Costs, snapshots of files and running processes stay here.
+/// The file is JSON Lines with everything that was said and done, including pictures and long
+/// outputs. Costs, snapshots of files and running processes are not exported.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// The session (the start of its id is enough)
+    /// Session to export (a prefix of its ID is enough)
     id: String,
 
-    /// Write to this file, which must not exist [default: standard output]
+    /// File to write, which must not exist [default: standard output]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     to: Option<PathBuf>,
 }

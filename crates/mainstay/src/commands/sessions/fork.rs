@@ -9,16 +9,15 @@ use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Begin a new session as another one is, or was after some turn
+/// Start a new session as a copy of another one, as it is or as it was after a turn
 ///
-/// The new session has the same workspace and goes its own way. What the other one did to files can
-/// be undone only there.
+/// The new session has the same workspace. File changes of the original can be undone only there.
 #[derive(Args, Debug)]
 pub(crate) struct ForkArgs {
-    /// The session (the start of its id is enough)
+    /// Session to copy (a prefix of its ID is enough)
     id: String,
 
-    /// As it was after this turn [default: the last one]
+    /// Copy it as it was after this turn [default: the last one]
     #[arg(long, value_name = "TURN")]
     at: Option<i64>,
 }
@@ -29,15 +28,18 @@ pub(crate) fn run(args: &ForkArgs, context: &Context) -> Result<Exit, Error> {
     if let Some(turn) = args.at
         && !(1..=parent.turns).contains(&turn)
     {
-        return Err(Error::usage(format!("session {} has no turn {turn}", parent.id))
-            .hint(format!("It has {}: `mainstay sessions show {}`", parent.turns, parent.id)));
+        return Err(Error::usage(format!("session {} has no turn {turn}", parent.id)).hint(
+            format!("It has {} turns: `mainstay sessions show {}`", parent.turns, parent.id),
+        ));
     }
     let id = manage::fork(&store, parent.id, args.at)?;
     let turns = args.at.unwrap_or(parent.turns);
     let data = json!({ "id": id, "parent": parent.id, "turns": turns });
-    let next = context.settings()?.command(&format!("run --session {id} …"));
-    let text =
-        format!("Session {id} begins as {} was after turn {turns}.\nGo on: {next}\n", parent.id);
+    let next = context.paths()?.command(&format!("run --session {id} …"));
+    let text = format!(
+        "Started session {id} as {} was after turn {turns}.\nContinue with: {next}\n",
+        parent.id
+    );
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)
 }

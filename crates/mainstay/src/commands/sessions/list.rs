@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List the sessions, last used first
+/// List sessions, most recently used first
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Show at most this many
@@ -21,8 +21,8 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let sessions = sessions(&store, args.limit)?;
     let data: Vec<Value> =
         sessions.iter().map(|(session, turn)| data(session, turn.as_ref())).collect();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         ));
     }
     if sessions.is_empty() {
-        text.push_str("There are no sessions yet. Begin one with `mainstay run \"…\"`.\n");
+        text.push_str(&paths.completed("No sessions yet. Start one with `mainstay run \"…\"`.\n"));
     }
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)

@@ -13,29 +13,29 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// Delete sessions that were not used for a long time
+/// Delete sessions that have not been used for a while
 ///
-/// A session in use stays, and so does one whose last turn waits or was interrupted, unless you ask
-/// for those too.
+/// Sessions in use are kept, and so are sessions whose last turn is unfinished, unless you pass
+/// --unfinished.
 #[derive(Args, Debug)]
 pub(crate) struct PruneArgs {
-    /// Not used for so long: 12h, 30d, 8w
+    /// Delete sessions not used for this long: 12h, 30d, 8w
     #[arg(long, value_name = "TIME", value_parser = time)]
     older_than: i64,
 
-    /// Keep so many that were used last, whatever their age
+    /// Keep this many of the most recently used, whatever their age
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     keep: usize,
 
-    /// Delete those too whose last turn waits or was interrupted
+    /// Also delete sessions whose last turn is parked or was interrupted
     #[arg(long)]
     unfinished: bool,
 
-    /// Show what would be deleted, and delete nothing
+    /// Show what would be deleted, without deleting it
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -72,15 +72,17 @@ pub(crate) fn run(args: &PruneArgs, context: &Context) -> Result<Exit, Error> {
     let waiting: Vec<SessionId> = unfinished.iter().map(|(session, _)| session.id).collect();
     let left = match waiting.len() as u64 {
         0 => String::new(),
-        1 => "An old session is kept because its last turn is not over; --unfinished deletes it too.\n".to_owned(),
+        1 => {
+            "Kept 1 old session with an unfinished turn; --unfinished deletes it too.\n".to_owned()
+        }
         many => format!(
-            "{many} old sessions are kept because their last turn is not over; --unfinished deletes them too.\n"
+            "Kept {many} old sessions with an unfinished turn; --unfinished deletes them too.\n"
         ),
     };
     if args.dry_run || ids.is_empty() {
         let mut text = format!("Would delete {}.\n", wording::count(ids.len() as u64, "session"));
         if ids.is_empty() {
-            text = "There is nothing to prune.\n".to_owned();
+            text = "Nothing to prune.\n".to_owned();
         }
         for session in &sessions {
             let used = wording::minute(session.used_at);

@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::redaction;
 
-/// Give a session another title
+/// Rename a session
 #[derive(Args, Debug)]
 pub(crate) struct RenameArgs {
-    /// The session (the start of its id is enough)
+    /// Session to rename (a prefix of its ID is enough)
     id: String,
 
-    /// The new title
+    /// New title
     name: String,
 }
 
@@ -26,8 +26,8 @@ const LONGEST: usize = 200;
 pub(crate) fn run(args: &RenameArgs, context: &Context) -> Result<Exit, Error> {
     let title = args.name.trim();
     if title.is_empty() || title.chars().count() > LONGEST || title.contains(char::is_control) {
-        return Err(Error::usage("a title is one line of 1 to 200 letters")
-            .hint("Write a few words on what the session is about."));
+        return Err(Error::usage("the title must be one line of 1 to 200 letters")
+            .hint("Pass a few words on what the session is about."));
     }
     let title = redaction::typed(title, context)?;
     let title = title.as_str();
@@ -35,6 +35,6 @@ pub(crate) fn run(args: &RenameArgs, context: &Context) -> Result<Exit, Error> {
     let found = engine::named(&store, &args.id)?;
     store.write(|tx| session::rename(tx, found.id, title))?;
     let data = json!({ "id": found.id, "title": title });
-    context.output.answer(&data, &format!("Session {} is called \"{title}\" now.\n", found.id))?;
+    context.output.answer(&data, &format!("Renamed session {} to \"{title}\".\n", found.id))?;
     Ok(Exit::Done)
 }

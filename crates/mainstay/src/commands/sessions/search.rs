@@ -21,24 +21,24 @@ use crate::wording;
 
 /// Search what was said and done in all sessions
 ///
-/// An entry is found if it has all of the words; if none has, those with some of them are shown. Also:
-/// "a phrase" in quotes, begin*, one OR other, and after `--` also -without. Names in code, paths, and
-/// pieces of them are found, and words of scripts without spaces.
+/// An entry matches if it has all of the words; if none does, entries with some of them are shown.
+/// Also supported: "a phrase" in quotes, begin*, one OR other and, after `--`, -without.
+/// Identifiers, paths and parts of them match, and so do words of scripts without spaces.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// What to search for
     #[arg(required_unless_present = "rebuild")]
     words: Vec<String>,
 
-    /// Only what is not older: 12h, 7d, 8w, 2026-01-31, "2026-01-31 18:00"
+    /// Only entries since then: 12h, 7d, 8w, 2026-01-31, "2026-01-31 18:00"
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<i64>,
 
-    /// Only what is older
+    /// Only entries until then
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<i64>,
 
-    /// Only this session (the start of its id is enough)
+    /// Only this session (a prefix of its ID is enough)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
@@ -46,11 +46,11 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<std::path::PathBuf>,
 
-    /// Only what was said by these
+    /// Only entries by this speaker
     #[arg(long)]
     who: Option<Speaker>,
 
-    /// What comes first
+    /// Order of the results
     #[arg(long, default_value = "relevance")]
     sort: Order,
 
@@ -58,7 +58,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     limit: usize,
 
-    /// Make the index anew first; it does so by itself when it is damaged
+    /// Rebuild the index first; a damaged index is rebuilt automatically
     #[arg(long)]
     rebuild: bool,
 }
@@ -83,8 +83,8 @@ fn time(typed: &str) -> Result<i64, String> {
         .ok_or_else(|| "write how long ago (12h, 7d, 8w) or a date (2026-01-31)".to_owned())
 }
 
-/// What to say where a word that begins with a hyphen was taken for an option; nothing where something
-/// else is wrong with what was typed.
+/// The error for a search word that begins with a hyphen and was taken for an option. Returns `None` if
+/// something else is wrong with what was typed.
 pub(crate) fn misread(refusal: &clap::Error, typed: &[OsString]) -> Option<Error> {
     let command = typed.windows(2).position(|two| two[0] == "sessions" && two[1] == "search")?;
     let Some(ContextValue::String(option)) = refusal.get(ContextKind::InvalidArg) else {
@@ -94,9 +94,9 @@ pub(crate) fn misread(refusal: &clap::Error, typed: &[OsString]) -> Option<Error
     // Of -word the parser names no more than -w.
     let word = words.iter().find(|word| word.starts_with(option.as_str())).copied()?;
     (refusal.kind() == ErrorKind::UnknownArgument).then(|| {
-        Error::usage(format!("{word} is no option of this command")).hint(format!(
-            "What is looked for and begins with a hyphen comes last, after `--`: `mainstay sessions \
-             search -- {word}`"
+        Error::usage(format!("{word} is not an option of this command")).hint(format!(
+            "Put search words that begin with a hyphen last, after `--`: `mainstay sessions search -- \
+             {word}`"
         ))
     })
 }
@@ -104,7 +104,7 @@ pub(crate) fn misread(refusal: &clap::Error, typed: &[OsString]) -> Option<Error
 pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     let store = super::open(context)?;
     let Some(owner) = engine::find_owner(&store)? else {
-        context.output.answer(&data(&Answer::default()), "There are no sessions yet.\n")?;
+        context.output.answer(&data(&Answer::default()), "No sessions yet.\n")?;
         return Ok(Exit::Done);
     };
     let session = args.session.as_deref().map(|typed| engine::named(&store, typed)).transpose()?;
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     };
     let sort = args.sort.sort();
     let asked = Asked { words: args.words.join(" "), filter, sort, limit: args.limit };
-    let progress = Progress::begin("reading the sessions", None);
+    let progress = Progress::begin("searching", None);
     if args.rebuild {
         search::rebuild(&store)?;
         if args.words.is_empty() {
@@ -143,7 +143,7 @@ fn rebuilt(
 ) -> Result<Exit, Error> {
     let caught = search::catch_up(store, owner, None, &mut |at| progress.report(&at))?;
     let entries = if caught.added == 1 { "entry" } else { "entries" };
-    let text = format!("The index was made anew, of {} {entries}.\n", caught.added);
+    let text = format!("Rebuilt the index of {} {entries}.\n", caught.added);
     context.output.answer(&json!({ "indexed": caught.added }), &text)?;
     Ok(Exit::Done)
 }
@@ -152,12 +152,12 @@ fn rebuilt(
 fn remarks(answer: &Answer) -> Vec<String> {
     let mut remarks = Vec::new();
     if answer.partly && !answer.hits.is_empty() {
-        remarks.push("No entry has all of these words; these have some.".to_owned());
+        remarks.push("No entry has all of the words; these have some of them.".to_owned());
     }
     if answer.capped {
         remarks.push(
-            "Very many entries have these words, and only the newest were looked through; \
-             more words, or --since and --until, reach the others."
+            "Too many entries match, so only the newest were searched; use more words, or \
+             --since and --until, to reach the others."
                 .to_owned(),
         );
     }
@@ -171,11 +171,10 @@ fn remarks(answer: &Answer) -> Vec<String> {
 
 fn text(answer: &Answer, output: Output) -> String {
     if answer.wordless {
-        return "There is no word in that to look for: letters or digits, and not only -without.\n"
-            .to_owned();
+        return "No word to search for: use letters or digits, and not only -without.\n".to_owned();
     }
     if answer.hits.is_empty() {
-        return "Nothing was found.\n".to_owned();
+        return "Nothing found.\n".to_owned();
     }
     let mut text = String::new();
     for hit in &answer.hits {

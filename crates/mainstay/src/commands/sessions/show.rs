@@ -20,16 +20,16 @@ use crate::wording;
 /// Show what was said and done in a session
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The session (the start of its id is enough)
+    /// Session to show (a prefix of its ID is enough)
     id: String,
-    /// Show what a model was sent as of this entry, with what was compacted then
+    /// Show what the model was sent as of this entry, with the compactions of that time
     #[arg(long, value_name = "N")]
     at: Option<i64>,
 }
 
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
-    let store = open_existing(&settings.store)?;
+    let paths = context.paths()?;
+    let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, turn, entries, spent) = store.read(|tx| -> mainstay_journal::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
         dollars(spent.cost)
     );
     if let Some((parent, seq)) = session.parent {
-        text.push_str(&format!("a fork of {parent}, which it shares {seq} entries with\n"));
+        text.push_str(&format!("forked from {parent}, sharing {seq} entries\n"));
     }
     for entry in &entries {
         write_entry(&mut text, entry);

@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{engine, wording};
 
-/// Take the last compaction of a session back
+/// Revert the last compaction of a session
 ///
-/// The model is shown again what was there before, with what came since.
+/// The model sees again what was there before, and what came since.
 #[derive(Args, Debug)]
 pub(crate) struct UncompactArgs {
-    /// The session (the start of its id is enough)
+    /// Session to change (a prefix of its ID is enough)
     id: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &UncompactArgs, context: &Context) -> Result<Exit, Error
         }
         None => {
             let data = json!({ "id": session.id, "number": null });
-            (data, format!("Session {} has no compaction in force.\n", session.id))
+            (data, format!("Session {} has no compaction to revert.\n", session.id))
         }
     };
     context.output.answer(&data, &text)?;

@@ -9,34 +9,34 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{engine, person};
+use crate::{engine, humans_only};
 
-/// Copy a folder from this machine into the home's skills
+/// Copy a folder into the home's skills
 ///
-/// It is checked first. Its scripts run only when a model asks for it, under the policy and in the
-/// sandbox; read them all the same before you add them.
+/// The folder is checked first. Its scripts run only when a model asks for them, under the policy
+/// and in the sandbox; read them before you add them all the same.
 #[derive(Args, Debug)]
 pub(crate) struct AddArgs {
-    /// The folder; its name is the skill's
+    /// Folder to copy; its name is the skill's name
     #[arg(value_hint = ValueHint::DirPath)]
     path: PathBuf,
 
-    /// Replace one of the same name, which goes to the trash
+    /// Replace a skill of the same name, which goes to the trash
     #[arg(long)]
     replace: bool,
 }
 
 pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills add")?;
-    let settings = context.settings()?;
+    humans_only::require("mainstay skills add")?;
+    let paths = context.paths()?;
     let folder = args.path.canonicalize().map_err(|error| {
-        Error::usage(format!("{} cannot be read: {error}", args.path.display()))
-            .hint("Name the folder that holds the SKILL.md.")
+        Error::usage(format!("could not read {}: {error}", args.path.display()))
+            .hint("Pass the folder that holds the SKILL.md.")
     })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tree = Tree::read(&folder)?;
-    engine::make_home(&settings)?;
-    let shelf = super::shelf(&settings);
+    engine::make_home(&paths)?;
+    let shelf = super::shelf(&paths);
     let locked = shelf.lock()?;
     let before = shelf.read(&name)?.map(|before| before.hash());
     if before.is_some() && !args.replace {
@@ -44,8 +44,8 @@ pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
     }
     locked.put(&name, &tree, before.as_deref())?;
     let did = if before.is_some() { "Replaced" } else { "Added" };
-    let text = format!("{did} {name}. New sessions are told of it{}\n", super::in_a_chat(&name));
-    let path = settings.home.join("skills").join(&name);
+    let text = format!("{did} {name}. New sessions know it{}\n", super::in_a_chat(&name));
+    let path = paths.home.join("skills").join(&name);
     let data = json!({ "name": name, "path": path, "replaced": before.is_some() });
     context.output.answer(&data, &text)?;
     Ok(Exit::Done)

@@ -10,27 +10,27 @@ use super::proposals;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
-/// Show what a proposed skill changes, and use it from now on
+/// Show what a proposed skill changes, and start using it
 ///
-/// The skill is put in place as a whole. One that was changed since the proposal was made is left
-/// alone; the version that is replaced goes to the trash.
+/// The skill is replaced as a whole, and the old version goes to the trash. A skill that changed
+/// after the proposal was made is left alone.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// The proposal (the start of its id is enough); see `mainstay skills proposals`
+    /// Proposal to approve (a prefix of its ID is enough); see `mainstay skills proposals`
     id: String,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
 pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills approve")?;
-    let settings = context.settings()?;
-    let shelf = super::shelf(&settings);
-    let (store, owner, found) = super::named(&settings, &args.id)?;
+    humans_only::require("mainstay skills approve")?;
+    let paths = context.paths()?;
+    let shelf = super::shelf(&paths);
+    let (store, owner, found) = super::named(&paths, &args.id)?;
     if found.state == State::Waiting {
         let (text, _) = proposals::shown(&shelf, &found);
         if !context.json() {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
         skills::preview(&shelf, &found)?;
-        if !args.yes && !person::confirms(&format!("Use {} like this?", found.name))? {
+        if !args.yes && !humans_only::confirm(&format!("approve {} as shown", found.name))? {
             context.output.answer(&proposals::data(&found), "Nothing was changed.\n")?;
             return Ok(Exit::Done);
         }
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let by = format!("`mainstay skills approve` ({})", ProcessIdentity::current());
     let approved = skills::approve(&store, owner, &shelf, found.id, &by)?;
     let name = &approved.name;
-    let text = format!("Approved. New sessions are told of {name}{}\n", super::in_a_chat(name));
+    let text = format!("Approved. New sessions know {name}{}\n", super::in_a_chat(name));
     context.output.answer(&proposals::data(&approved), &text)?;
     Ok(Exit::Done)
 }

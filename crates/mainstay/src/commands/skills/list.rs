@@ -12,18 +12,18 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List the skills, where each comes from, and what cannot be used
+/// List skills, where each comes from, and which cannot be used
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Seen from this directory [default: the current one]
+    /// Directory to look from [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let (places, workspace) = super::places(context, args.workspace.as_deref())?;
-    let waiting = match super::proposed(&settings)? {
+    let waiting = match super::proposed(&paths)? {
         None => 0,
         Some((store, owner)) => store.read(|tx| skills::list(tx, owner, Which::Waiting))?.len(),
     };
@@ -37,22 +37,22 @@ pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
         let _ = writeln!(text, "{name:<width$}  {origin:<9}  {description}");
         for hidden in found.shadowed.iter().filter(|it| it.skill.front.name == *name) {
             let (hidden, holds) = (hidden.skill.path.display(), skill.path.display());
-            let _ = writeln!(text, "    {holds} holds, before {hidden}");
+            let _ = writeln!(text, "    {holds} hides {hidden}");
         }
     }
     if found.skills.is_empty() {
-        text.push_str("There are no skills. Add one: `mainstay skills add FOLDER`\n");
+        text.push_str("No skills. Add one: `mainstay skills add FOLDER`\n");
     }
     for warning in &found.warnings {
-        let _ = writeln!(text, "cannot be used: {}", visible(&wording::line(&warning.to_string())));
+        let _ = writeln!(text, "unusable: {}", visible(&wording::line(&warning.to_string())));
     }
     if waiting > 0 {
         let many = wording::count(waiting as u64, "proposal");
-        let verb = if waiting == 1 { "waits" } else { "wait" };
-        let _ = writeln!(text, "{many} {verb} for you: `mainstay skills proposals`");
+        let verb = if waiting == 1 { "is" } else { "are" };
+        let _ = writeln!(text, "{many} {verb} waiting for you: `mainstay skills proposals`");
     }
     let mut data = json!(found);
     data["waiting"] = json!(waiting);
-    context.output.answer(&data, &settings.completed(&text))?;
+    context.output.answer(&data, &paths.completed(&text))?;
     Ok(Exit::Done)
 }

@@ -11,40 +11,39 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::wording;
 
-/// List the skills that models propose, or show what one would change
+/// List skills that models propose, or show what one would change
 #[derive(Args, Debug)]
 pub(crate) struct ProposalsArgs {
-    /// Show this one (the start of its id is enough)
+    /// Proposal to show (a prefix of its ID is enough)
     id: Option<String>,
 
-    /// Also those that were decided
+    /// Also show decided proposals
     #[arg(long, conflicts_with = "id")]
     all: bool,
 }
 
 pub(super) fn run(args: &ProposalsArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     if let Some(typed) = &args.id {
-        let (_, _, found) = super::named(&settings, typed)?;
-        let (text, data) = shown(&super::shelf(&settings), &found);
-        context.output.answer(&data, &settings.completed(&text))?;
+        let (_, _, found) = super::named(&paths, typed)?;
+        let (text, data) = shown(&super::shelf(&paths), &found);
+        context.output.answer(&data, &paths.completed(&text))?;
         return Ok(Exit::Done);
     }
     let which = if args.all { Which::All } else { Which::Waiting };
-    let found = match super::proposed(&settings)? {
+    let found = match super::proposed(&paths)? {
         None => Vec::new(),
         Some((store, owner)) => store.read(|tx| skills::list(tx, owner, which))?,
     };
     let mut text: String = found.iter().map(line).collect();
-    text.push_str(match found.iter().any(|proposal| proposal.state == State::Waiting) {
-        true => {
-            "See what one changes: `mainstay skills proposals ID`. Decide: `mainstay skills \
-                 approve ID` or `mainstay skills reject ID`\n"
-        }
-        false => "No proposal waits for you.\n",
+    text.push_str(if found.iter().any(|proposal| proposal.state == State::Waiting) {
+        "Show what one changes: `mainstay skills proposals ID`. Decide: `mainstay skills approve ID` \
+         or `mainstay skills reject ID`\n"
+    } else {
+        "No proposals are waiting.\n"
     });
     let data: Vec<Value> = found.iter().map(data).collect();
-    context.output.answer(&data, &settings.completed(&text))?;
+    context.output.answer(&data, &paths.completed(&text))?;
     Ok(Exit::Done)
 }
 
@@ -68,7 +67,7 @@ fn line(proposal: &Proposal) -> String {
     );
     if let Some(origin) = &proposal.origin {
         let _ =
-            write!(text, "; the session had read words from {}", visible(&wording::line(origin)));
+            write!(text, "; the session had read text from {}", visible(&wording::line(origin)));
     }
     text.push('\n');
     text

@@ -8,19 +8,19 @@ use super::proposals;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
-/// Turn a proposed skill down
+/// Reject a proposed skill
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// The proposal (the start of its id is enough); see `mainstay skills proposals`
+    /// Proposal to reject (a prefix of its ID is enough); see `mainstay skills proposals`
     id: String,
 }
 
 pub(super) fn run(args: &RejectArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills reject")?;
-    let settings = context.settings()?;
-    let (store, owner, found) = super::named(&settings, &args.id)?;
+    humans_only::require("mainstay skills reject")?;
+    let paths = context.paths()?;
+    let (store, owner, found) = super::named(&paths, &args.id)?;
     let by = format!("`mainstay skills reject` ({})", ProcessIdentity::current());
     let rejected = skills::reject(&store, owner, found.id, &by)?;
     let text = format!("Rejected; {} stays as it is.\n", rejected.name);

@@ -7,33 +7,32 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::person;
+use crate::humans_only;
 
-/// Bring back the skill of this name that was removed or replaced last
+/// Restore the skill of this name that was removed or replaced last
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
-    /// Its name
+    /// Name of the skill
     name: String,
 }
 
 pub(super) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> {
-    person::only("mainstay skills restore")?;
-    let settings = context.settings()?;
-    let shelf = super::shelf(&settings);
+    humans_only::require("mainstay skills restore")?;
+    let paths = context.paths()?;
+    let shelf = super::shelf(&paths);
     if !shelf.is_there() {
         return Err(Trouble::NotInTrash(args.name.clone()).into());
     }
     shelf.lock()?.restore(&args.name).map_err(|trouble| {
         let taken = matches!(trouble, Trouble::Exists(_));
         let error = Error::from(trouble);
-        match taken {
-            true => {
-                error.only_hint(format!("Remove it first: `mainstay skills remove {}`", args.name))
-            }
-            false => error,
+        if taken {
+            error.only_hint(format!("Remove it first: `mainstay skills remove {}`", args.name))
+        } else {
+            error
         }
     })?;
-    let text = format!("{} is back.\n", args.name);
+    let text = format!("Restored {}.\n", args.name);
     context.output.answer(&json!({ "name": args.name }), &text)?;
     Ok(Exit::Done)
 }

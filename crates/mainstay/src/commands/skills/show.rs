@@ -11,13 +11,13 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Show a skill: what it says of itself, its files, its instructions
+/// Show a skill: its description, files and instructions
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Its name
+    /// Name of the skill
     name: String,
 
-    /// Seen from this directory [default: the current one]
+    /// Directory to look from [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
 }
@@ -26,8 +26,8 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
     let (places, workspace) = super::places(context, args.workspace.as_deref())?;
     let found = skills::find(&places, &workspace);
     let Some(skill) = found.get(&args.name) else {
-        let error = Error::usage(format!("there is no skill {:?}", args.name));
-        return Err(error.hint("See which there are: `mainstay skills list`"));
+        let error = Error::usage(format!("unknown skill {:?}", args.name));
+        return Err(error.hint("List the skills: `mainstay skills list`"));
     };
     let body = skill.body().map_err(|what| Trouble::Invalid { path: skill.path.clone(), what })?;
     let (files, _) = skill.files();

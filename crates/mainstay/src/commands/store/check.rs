@@ -10,17 +10,17 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::wording;
 
-/// Check everything in the store: every page, index and row, every blob's hash, every gap
+/// Check the whole store: every page, index, row, blob hash and sequence
 ///
-/// The exit code is 0 only when nothing is wrong. Nothing is changed or repaired.
+/// The exit code is 0 only if nothing is wrong. Nothing is changed or repaired.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {}
 
 pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("checking", None);
 
-    let store = open_existing(&settings.store)?;
+    let store = open_existing(&paths.store)?;
     let mut problems = store.check(Depth::Full)?;
     if problems.is_empty() {
         problems = store.read_unlimited(mainstay_journal::check)?;
@@ -31,9 +31,9 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
     drop(progress);
 
     let sound = problems.is_empty();
-    let next = (!sound).then(|| settings.command("restore FILE"));
+    let next = (!sound).then(|| paths.command("restore FILE"));
     let data = json!({
-        "place": settings.store.to_string(),
+        "place": paths.store.to_string(),
         "ok": sound,
         "problems": problems,
         "next": next,
@@ -43,11 +43,11 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
         text.push_str(&format!("problem: {}\n", wording::line(problem)));
     }
     match next {
-        None => text.push_str(&format!("{} is sound.\n", settings.store)),
+        None => text.push_str(&format!("{} has no problems.\n", paths.store)),
         Some(next) => text.push_str(&format!(
-            "{} in {}.\nnext: bring a backup back with `{next}`; the damaged store is kept.\n",
+            "{} in {}.\nnext: restore a backup with `{next}`; the damaged store is kept.\n",
             wording::count(u64::try_from(problems.len()).unwrap_or(u64::MAX), "problem"),
-            settings.store
+            paths.store
         )),
     }
     context.output.answer(&data, &text)?;

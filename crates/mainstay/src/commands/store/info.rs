@@ -16,10 +16,10 @@ use crate::wording;
 pub(crate) struct InfoArgs {}
 
 pub(crate) fn run(_args: &InfoArgs, context: &Context) -> Result<Exit, Error> {
-    let settings = context.settings()?;
+    let paths = context.paths()?;
     let progress = Progress::begin("reading", None);
 
-    let info = open_existing(&settings.store)?.info()?;
+    let info = open_existing(&paths.store)?.info()?;
     drop(progress);
 
     context.output.answer(&as_data(&info)?, &as_text(&info))?;
@@ -29,7 +29,7 @@ pub(crate) fn run(_args: &InfoArgs, context: &Context) -> Result<Exit, Error> {
 /// The facts with objects where there are names.
 fn as_data(info: &Info) -> Result<Value, Error> {
     let mut data = serde_json::to_value(info)
-        .map_err(|error| Error::failed(format!("the facts cannot be JSON: {error}")))?;
+        .map_err(|error| Error::failed(format!("could not write the answer as JSON: {error}")))?;
     data["schema"] = object(&info.schema).into();
     data["tables"] = object(&info.tables).into();
     Ok(data)
