@@ -101,7 +101,7 @@ impl Agent {
         let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
         let mut prompt = prompt::system(workspace, date, window);
         let found = skills::find(&self.parts.settings.skills, workspace);
-        prompt.push_str(&skills::told(&found, window));
+        prompt.push_str(&skills::skills_prompt(&found, window));
         self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => {

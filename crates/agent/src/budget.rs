@@ -48,14 +48,14 @@ pub struct Amount {
 
 /// A limit that leaves no room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct BudgetExhausted {
     /// The budget that has it.
     pub budget: String,
     /// Which one that is and what was used of it, in a sentence.
     pub text: String,
 }
 
-impl Spent {
+impl BudgetExhausted {
     /// Whose budget it is.
     pub fn scope(&self) -> BudgetScope {
         scope(&self.budget)
@@ -112,19 +112,19 @@ pub fn reserve(
     account: &Account,
     amount: &Amount,
     correction: &Amount,
-) -> Result<std::result::Result<(), Spent>> {
+) -> Result<std::result::Result<(), BudgetExhausted>> {
     let path = charge(tx, account, &amount.plus(correction))?;
-    for step in &path {
-        let before = step.used.minus(amount);
-        if let Some(what) = step.limits.left_out(&before, amount) {
+    for charged in &path {
+        let before = charged.used.minus(amount);
+        if let Some(what) = charged.limits.left_out(&before, amount) {
             charge(tx, account, &Amount::default().minus(amount))?;
-            let whose = match scope(&step.id) {
+            let whose = match scope(&charged.id) {
                 BudgetScope::Day => "this day",
                 BudgetScope::Session => "this session",
                 BudgetScope::Turn => "this turn",
             };
             let text = format!("the budget of {whose} is spent: {what}");
-            return Ok(Err(Spent { budget: step.id.clone(), text }));
+            return Ok(Err(BudgetExhausted { budget: charged.id.clone(), text }));
         }
     }
     Ok(Ok(()))
@@ -139,13 +139,13 @@ pub fn correct(tx: &mut WriteTx<'_>, account: &Account, correction: &Amount) -> 
 }
 
 /// A budget on the way up.
-struct Step {
+struct ChargedBudget {
     id: String,
     limits: Limits,
     used: Amount,
 }
 
-impl Step {
+impl ChargedBudget {
     fn read(row: &Row<'_>) -> mainstay_store::Result<Self> {
         let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
         let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
@@ -155,23 +155,27 @@ impl Step {
 
 /// Charges an amount to the budgets of an account, and to the day's, which is opened with its first
 /// use. Answers how they stand then.
-fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<Step>> {
+fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<ChargedBudget>> {
     let today = day_of(tx.now(), account.owner);
     let ids: Vec<&String> = account.path.iter().chain([&today]).collect();
     let mut path = charge_each(tx, &ids, amount)?;
-    if !path.iter().any(|step| step.id == today) {
+    if !path.iter().any(|charged| charged.id == today) {
         open(tx, &today, None, &account.day)?;
         path.extend(charge_each(tx, &[&today], amount)?);
     }
     // What holds today is what the settings say now.
-    for day in path.iter_mut().filter(|step| step.id == today) {
+    for day in path.iter_mut().filter(|charged| charged.id == today) {
         day.limits = account.day;
     }
     Ok(path)
 }
 
-fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result<Vec<Step>> {
-    const STEP: &str = "id, money_limit, tokens_limit, calls_limit, money, tokens, calls";
+fn charge_each(
+    tx: &mut WriteTx<'_>,
+    ids: &[&String],
+    amount: &Amount,
+) -> Result<Vec<ChargedBudget>> {
+    const COLUMNS: &str = "id, money_limit, tokens_limit, calls_limit, money, tokens, calls";
     let charge = format!(
         "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
          WHERE id IN ({})",
@@ -183,14 +187,18 @@ fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result
     match tx.dialect() {
         // A server is far away: it is asked once.
         Dialect::Postgres => {
-            Ok(tx.query(&format!("{charge} RETURNING {STEP}"), &charged, Step::read)?)
+            Ok(tx.query(&format!("{charge} RETURNING {COLUMNS}"), &charged, ChargedBudget::read)?)
         }
         // What is returned goes through a table that is made for it: to look takes a fifth of that.
         Dialect::Sqlite => {
             tx.execute(&charge, &charged)?;
-            let each = |place: usize| format!("SELECT {STEP} FROM budgets WHERE id = ?{place}");
+            let each = |place: usize| format!("SELECT {COLUMNS} FROM budgets WHERE id = ?{place}");
             let all: Vec<String> = (1..=ids.len()).map(each).collect();
-            Ok(tx.query(&all.join(" UNION ALL "), &named.collect::<Vec<_>>(), Step::read)?)
+            Ok(tx.query(
+                &all.join(" UNION ALL "),
+                &named.collect::<Vec<_>>(),
+                ChargedBudget::read,
+            )?)
         }
     }
 }

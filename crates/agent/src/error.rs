@@ -23,7 +23,7 @@ pub enum Error {
     Memory(String),
     /// A skill was not changed.
     #[error(transparent)]
-    Skills(#[from] crate::skills::Trouble),
+    Skills(#[from] crate::skills::SkillError),
     /// The configuration names no model.
     #[error("no model is configured")]
     NoModel,

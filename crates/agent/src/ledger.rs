@@ -11,7 +11,7 @@ use mainstay_tools::{Fact, Progress};
 use serde_json::Value;
 
 use crate::Verdict;
-use crate::approvals::requests::{Approval, Standing};
+use crate::approvals::requests::{Approval, RequestStanding};
 
 /// The tool whose results are answers of a person.
 const ASKS: &str = "ask_user";
@@ -90,8 +90,8 @@ fn word(progress: Progress) -> &'static str {
 /// What a person decided on a request, and when.
 fn decision(approval: &Approval) -> Option<(i64, String)> {
     let decided = match &approval.standing {
-        Standing::Allowed(decided) | Standing::Denied(decided) => decided,
-        Standing::Open | Standing::Expired | Standing::Lapsed => return None,
+        RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) => decided,
+        RequestStanding::Open | RequestStanding::Expired | RequestStanding::Lapsed => return None,
     };
     let what = match &decided.verdict {
         Verdict::Once => "allowed once".to_owned(),

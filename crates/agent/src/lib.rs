@@ -37,7 +37,7 @@ pub use error::{Error, Result};
 pub use event::{Event, Observer, Recalled};
 pub use hooks::Hooks;
 pub use schema::{AGENT, COMPONENTS, schema};
-pub use session::context::{Context, Large, Part};
+pub use session::context::{Context, ContextPart, LargeResult};
 pub use session::open::OpenSession;
 pub use session::steering::Steering;
 pub use session::submit::Input;

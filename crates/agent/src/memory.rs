@@ -21,7 +21,7 @@ use std::time::Duration;
 use mainstay_store::{OwnerId, Store};
 
 pub(crate) use all::Providers;
-pub use provider::{Memory, NewMemory, Place, Provider, Query, Reply, Trouble};
+pub use provider::{Memory, MemoryPlace, NewMemory, Provider, ProviderError, Query, Reply};
 pub use recall::recalled;
 pub(crate) use tool::MemoryTool;
 

@@ -23,18 +23,20 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use approving::{approve, preview, reject, settle};
-pub(crate) use catalogue::{HEADING, told, warned};
+pub(crate) use catalogue::{HEADING, skills_prompt, unusable_skill_notices};
 pub use diff::{diff, visible};
-pub use discovery::{Found, Shadowed, Skill, Warning, find};
+pub use discovery::{FoundSkills, Shadowed, Skill, Warning, find};
 pub use front::Front;
-pub use invoked::{CALLED, Invoked, invoked, is_invocation};
+pub use invoked::{CALLED, InvokedSkill, invoked, is_invocation};
 pub(crate) use loading::LoadSkill;
 pub(crate) use proposal::delete_session;
-pub use proposal::{NAME as PROPOSE, Proposal, SKILLS, State, Which, find as find_proposal, list};
+pub use proposal::{
+    NAME as PROPOSE, Proposal, ProposalFilter, ProposalState, SKILLS, find as find_proposal, list,
+};
 pub(crate) use proposing::ProposeSkill;
 pub use shelf::{Locked, Shelf, Trashed};
-pub use tree::Tree;
-pub use trouble::Trouble;
+pub use tree::SkillFiles;
+pub use trouble::SkillError;
 
 use crate::Agent;
 
@@ -72,12 +74,12 @@ impl Origin {
 
 impl Agent {
     /// The skills that hold in a workspace.
-    pub fn skills(&self, workspace: &Path) -> Found {
+    pub fn skills(&self, workspace: &Path) -> FoundSkills {
         find(&self.parts.settings.skills, workspace)
     }
 
     /// The skill that a text calls for; see [`invoked`].
-    pub fn invoked(&self, workspace: &Path, typed: &str) -> Option<Result<Invoked, String>> {
+    pub fn invoked(&self, workspace: &Path, typed: &str) -> Option<Result<InvokedSkill, String>> {
         invoked(&self.parts.settings.skills, workspace, typed)
     }
 }

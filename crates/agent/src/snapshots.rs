@@ -17,8 +17,8 @@ mod tests;
 mod undo;
 
 pub(crate) use mark::{TABLES, forget};
-pub use plan::{Conflict, Conflicts, Plan, Which};
-pub use sweep::{Kept, Swept, sweep, sweep_if_due};
-pub(crate) use taking::{Change, Snapshots};
+pub use plan::{Conflict, Conflicts, Plan, UndoTarget};
+pub use sweep::{Retention, Swept, sweep, sweep_if_due};
+pub(crate) use taking::{Snapshots, UpcomingChange};
 pub(crate) use undo::interrupted;
 pub use undo::{ChangedTurn, Undone, changed_turns};

@@ -7,7 +7,7 @@
 )]
 
 use mainstay_agent::AGENT;
-use mainstay_agent::budget::{self, Account, Amount, Limits, Spent};
+use mainstay_agent::budget::{self, Account, Amount, BudgetExhausted, Limits};
 use mainstay_store::{Location, Options, Schema, Store};
 
 /// Runs a property on both engines, with a turn below its session.
@@ -33,7 +33,7 @@ fn on_both(limits: [Limits; 3], property: impl Fn(&Store, &Account)) {
     }
 }
 
-fn reserve(store: &Store, account: &Account, amount: Amount) -> Result<(), Spent> {
+fn reserve(store: &Store, account: &Account, amount: Amount) -> Result<(), BudgetExhausted> {
     let nothing = Amount::default();
     store
         .write(|tx| -> mainstay_agent::Result<_> {

@@ -10,7 +10,7 @@ use mainstay_store::Id;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::policy::Class;
+use crate::policy::ActionClass;
 
 /// Somebody who can be asked while a turn goes on: the person at a terminal, for one.
 ///
@@ -43,7 +43,7 @@ pub struct Request {
     /// The tool that is called.
     pub tool: String,
     /// What the policy takes the action for.
-    pub class: Class,
+    pub class: ActionClass,
     /// The exact action, in words that go on after "wants": "to run `make`".
     pub action: String,
     /// The arguments of the call.

@@ -7,7 +7,7 @@ use mainstay_tools::Action;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::policy::{Judged, Need};
+use crate::policy::{Judgement, Need};
 
 /// Binds to everything that a person was asked about: another tool, other arguments, another place or
 /// call, or another judgement of the policy give another hash.
@@ -15,7 +15,7 @@ pub(crate) fn bound(
     (session, call): (SessionId, CallId),
     (tool, arguments): (&str, &Value),
     workspace: &Path,
-    (action, judged): (&Action, &Judged),
+    (action, judged): (&Action, &Judgement),
 ) -> String {
     let mut hasher = Sha256::new();
     let mut add = |part: &[u8]| {

@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use crate::Result;
 use crate::agent::blocking;
 use crate::approvals::{requests, rules};
-use crate::policy::{Judged, Rule};
+use crate::policy::{Judgement, Rule};
 
 /// What people said "always" to, as far as it concerns one session.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl SessionRules {
     /// that what is allowed by a rule costs no look at the store.
     pub(crate) fn cover(
         &mut self,
-        judged: &Judged,
+        judged: &Judgement,
         store: &Store,
         owner: OwnerId,
         workspace: &Path,

@@ -50,7 +50,7 @@ pub(crate) fn note_endings(work: &mut OpenSession) -> Result<()> {
     let mut ended = Vec::new();
     for ending in work.agent.parts.endings.take(&session) {
         work.workplace.processes.ended(&ending.key, &ending.ended);
-        ended.push((ending.key.clone(), spoken(&ending.ended)));
+        ended.push((ending.key.clone(), ending_text(&ending.ended)));
     }
     write_down(work, &ended)
 }
@@ -69,7 +69,7 @@ pub(crate) async fn end_all(work: &mut OpenSession) -> Result<()> {
     let mut ended = Vec::new();
     for row in running(&rows) {
         let how = match agent.parts.keeper.poll(&row.id).await {
-            Ok(status) => status.ended.map(|ended| spoken(&ended)),
+            Ok(status) => status.ended.map(|ended| ending_text(&ended)),
             Err(_) => None,
         };
         ended.push((row.id.clone(), how.unwrap_or_else(|| "ended when the agent left".to_owned())));
@@ -98,10 +98,10 @@ fn ending(work: &OpenSession, attached: &Attached, row: &Process) -> Option<Stri
         Attached::Alive(jobs) => {
             let job = jobs.iter().find(|job| job.key == row.id)?;
             let ended = job.ended.as_ref()?;
-            job.left.is_empty().then(|| spoken(ended))
+            job.left.is_empty().then(|| ending_text(ended))
         }
         Attached::Gone => match work.agent.parts.keeper.collect(&row.keeper, &row.id) {
-            Collected::Ended(ended) => Some(spoken(&ended)),
+            Collected::Ended(ended) => Some(ending_text(&ended)),
             Collected::NeverStarted => Some("it never started".to_owned()),
             Collected::Running | Collected::InDoubt(_) => {
                 Some("nobody saw how: its keeper was killed, and it with it".to_owned())
@@ -110,7 +110,7 @@ fn ending(work: &OpenSession, attached: &Attached, row: &Process) -> Option<Stri
     }
 }
 
-fn spoken(ended: &Ended) -> String {
+fn ending_text(ended: &Ended) -> String {
     match &ended.rest {
         Some(why) => format!("{}, and what it left running was killed: {why}", ended.how),
         None => ended.how.to_string(),

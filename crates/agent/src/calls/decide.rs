@@ -11,8 +11,8 @@ use crate::Settings;
 use crate::approvals::ask_person::{ApprovalNeeded, PersonsDecision};
 use crate::approvals::binding::bound;
 use crate::hooks::Permission;
-use crate::loop_guard::{LoopGuard, Verdict};
-use crate::policy::{self, Class, Decision, Judged};
+use crate::loop_guard::{LoopGuard, LoopVerdict};
+use crate::policy::{self, ActionClass, Decision, Judgement};
 use crate::session::open::OpenSession;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -121,9 +121,9 @@ pub(crate) fn decide_call(
         };
     }
     match guard.before(&call.asked.name, &call.asked.arguments, call.thresholds(settings)) {
-        Verdict::End(times) => return CallDecision::EndTurn(call.repeated(times)),
-        Verdict::Withhold(times) => return CallDecision::Withhold(times),
-        Verdict::Go | Verdict::Nudge(_) => {}
+        LoopVerdict::End(times) => return CallDecision::EndTurn(call.repeated(times)),
+        LoopVerdict::Withhold(times) => return CallDecision::Withhold(times),
+        LoopVerdict::Go | LoopVerdict::Nudge(_) => {}
     }
     if let Some(reason) = call.hooks.as_ref().and_then(|hooks| hooks.refused.as_ref()) {
         return CallDecision::Refuse(Outcome::failed(format!(
@@ -167,7 +167,7 @@ pub(crate) fn decide_call(
 
 /// What the policy makes of a call, with what hooks said of it: they answer its questions or ask
 /// their own, and lift no ban.
-fn heed_hooks(call: &ToolCall, mut judged: Judged, settings: &Settings) -> Judged {
+fn heed_hooks(call: &ToolCall, mut judged: Judgement, settings: &Settings) -> Judgement {
     let permission = call.hooks.as_ref().and_then(|hooks| hooks.permission.as_ref());
     match (judged.decision, permission) {
         (Decision::Ask, Some(Permission::Allow)) => judged.decision = Decision::Allow,
@@ -192,7 +192,7 @@ fn describe(action: &Action, arguments: &Value) -> String {
             let arguments: String = arguments.to_string().chars().take(300).collect();
             format!("to look at something: {arguments}")
         }
-        action => policy::spoken(action),
+        action => policy::describe_action(action),
     }
 }
 
@@ -206,9 +206,9 @@ fn no_such_tool(call: &ToolCall, session: &OpenSession) -> Outcome {
 }
 
 /// What the model reads of a call that the policy forbids.
-fn forbidden(action: &Action, judged: &Judged) -> Outcome {
+fn forbidden(action: &Action, judged: &Judgement) -> Outcome {
     let why = match (&judged.reason, judged.class) {
-        (_, Class::Control) => {
+        (_, ActionClass::Control) => {
             " It calls Mainstay itself, which only the person does who works with it.".to_owned()
         }
         (Some(reason), _) => format!(" The reason: {reason}."),
@@ -216,6 +216,6 @@ fn forbidden(action: &Action, judged: &Judged) -> Outcome {
     };
     Outcome::failed(format!(
         "Not allowed: the policy forbids {}.{why} Find another way, or say what is needed.",
-        policy::spoken(action)
+        policy::describe_action(action)
     ))
 }

@@ -9,9 +9,11 @@ use mainstay_journal::model_call::{self, Attempt};
 use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
-use super::draft::{Aim, Draft, Journal, Scale, Wanted};
-use super::underway::{self, Bill, Failed, PURPOSE, Question, Underway};
-use super::when::{How, Marks, Resting};
+use super::draft::{CompactionAim, CompactionSource, Draft, MissingSummary, TokenScale};
+use super::underway::{
+    self, PURPOSE, SummaryBill, SummaryFailure, SummaryInProgress, SummaryPrompt,
+};
+use super::when::{CompactionKind, CompactionPause, WindowMarks};
 use super::{OnFailure, Trigger, summary};
 use crate::agent::{Parts, blocking};
 use crate::budget::Account;
@@ -28,7 +30,7 @@ const FRAME: i64 = 1_500;
 
 /// What came of a try.
 #[derive(Debug)]
-pub(super) enum Tried {
+pub(super) enum CompactionAttempt {
     /// It is in force.
     Made(Box<Compaction>),
     /// A summary is being made.
@@ -44,7 +46,7 @@ pub(super) enum Tried {
 }
 
 /// A try at a compaction.
-pub(super) struct Attempted<'a> {
+pub(super) struct CompactionRequest<'a> {
     pub(super) turn: TurnId,
     pub(super) account: &'a Arc<Account>,
     pub(super) trigger: Trigger,
@@ -54,10 +56,10 @@ pub(super) struct Attempted<'a> {
 /// For which turn a compaction is made and why, and the model's answers that it is made of, with their
 /// bill.
 #[derive(Clone, Copy)]
-struct Case<'a> {
+struct CompactionOrigin<'a> {
     turn: TurnId,
     trigger: Trigger,
-    paid: Option<(&'a Bill, &'a [Attempt])>,
+    paid: Option<(&'a SummaryBill, &'a [Attempt])>,
 }
 
 impl OpenSession {
@@ -65,12 +67,12 @@ impl OpenSession {
     /// made.
     pub(super) async fn begin_compaction(
         &mut self,
-        attempted: Attempted<'_>,
+        attempted: CompactionRequest<'_>,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Tried> {
-        let Attempted { turn, account, trigger, focus } = attempted;
-        let case = Case { turn, trigger, paid: None };
+    ) -> Result<CompactionAttempt> {
+        let CompactionRequest { turn, account, trigger, focus } = attempted;
+        let case = CompactionOrigin { turn, trigger, paid: None };
         let journal = self.journal()?;
         let scale = self.scale();
         let aim = self.aim(trigger, journal.size(&scale));
@@ -81,13 +83,13 @@ impl OpenSession {
         let draft = match (journal.draft(&scale, &aim), &resting) {
             (Draft::Nothing, _) => {
                 self.compaction.found_nothing(self.conversation.size.tokens());
-                return Ok(Tried::Nothing);
+                return Ok(CompactionAttempt::Nothing);
             }
-            (Draft::Wanted(wanted), Some(resting)) if !local => match wanted.instead {
+            (Draft::NeedsSummary(wanted), Some(resting)) if !local => match wanted.instead {
                 Some(cheap) => Draft::Ready(cheap),
                 None => {
                     self.compaction.found_nothing(self.conversation.size.tokens());
-                    return Ok(Tried::Resting(self.why_resting(resting)));
+                    return Ok(CompactionAttempt::Resting(self.why_resting(resting)));
                 }
             },
             (draft, _) => draft,
@@ -98,36 +100,37 @@ impl OpenSession {
                 let words = format!("a hook does not want it: {reason}");
                 self.compaction.failed(turn, wall_millis(), &words, None);
                 self.compaction.unwanted = true;
-                return Ok(Tried::Not(words));
+                return Ok(CompactionAttempt::Not(words));
             }
-            None => return Ok(Tried::Stopped),
+            None => return Ok(CompactionAttempt::Stopped),
         };
         let wanted = match draft {
             Draft::Ready(compaction) => return self.apply(case, *compaction, journal, observer),
-            Draft::Wanted(wanted) => wanted,
-            Draft::Nothing => return Ok(Tried::Nothing),
+            Draft::NeedsSummary(wanted) => wanted,
+            Draft::Nothing => return Ok(CompactionAttempt::Nothing),
         };
         if resting.is_some() {
             return self.apply_local(case, &wanted, focus, journal, observer);
         }
-        let question = Question {
+        let question = SummaryPrompt {
             system: summary::system(wanted.most),
             words: summary::question(&wanted.material, &nonce(), focus.as_deref(), &instructions),
             most: wanted.most,
         };
         drop(journal);
-        let bill = match Bill::open(self, account, turn, &question, |bytes| scale.tokens(bytes))? {
-            Ok(bill) => bill,
-            Err(spent) => {
-                self.compaction.failed(turn, wall_millis(), &spent.text, None);
-                return Ok(Tried::Not(spent.text));
-            }
-        };
+        let bill =
+            match SummaryBill::open(self, account, turn, &question, |bytes| scale.tokens(bytes))? {
+                Ok(bill) => bill,
+                Err(spent) => {
+                    self.compaction.failed(turn, wall_millis(), &spent.text, None);
+                    return Ok(CompactionAttempt::Not(spent.text));
+                }
+            };
         let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
         observer(Event::Compacting { why: trigger.as_str(), tokens });
         self.compaction.underway =
-            Some(Underway::begin(&self.agent, wanted, question, bill, (trigger, focus)));
-        Ok(Tried::Begun)
+            Some(SummaryInProgress::begin(&self.agent, wanted, question, bill, (trigger, focus)));
+        Ok(CompactionAttempt::Begun)
     }
 
     /// Waits for the summary that is being made, and applies it.
@@ -136,18 +139,18 @@ impl OpenSession {
         turn: TurnId,
         observer: Observer<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Tried> {
+    ) -> Result<CompactionAttempt> {
         let Some(mut underway) = self.compaction.underway.take() else {
-            return Ok(Tried::Not("no summary is being made".to_owned()));
+            return Ok(CompactionAttempt::Not("no summary is being made".to_owned()));
         };
         let (attempts, made) = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(Tried::Stopped),
+            () = cancel.cancelled() => return Ok(CompactionAttempt::Stopped),
             made = underway.made() => made,
         };
         let paid = Some((&underway.bill, attempts.as_slice()));
         let (trigger, focus) = (underway.trigger, underway.focus.clone());
-        let case = Case { turn, trigger, paid };
+        let case = CompactionOrigin { turn, trigger, paid };
         match made {
             Ok(summary) => {
                 self.compaction.healthy();
@@ -159,14 +162,14 @@ impl OpenSession {
                 }
                 self.settle(case)?;
                 self.compaction.refused();
-                Ok(Tried::Not("the summary would save less than a fifth".to_owned()))
+                Ok(CompactionAttempt::Not("the summary would save less than a fifth".to_owned()))
             }
-            Err(Failed { words, retry_at }) => {
+            Err(SummaryFailure { words, retry_at }) => {
                 self.compaction.failed(turn, wall_millis(), &words, retry_at);
                 let words = format!("the summary could not be made: {words}");
                 if self.agent.settings().compaction.on_failure == OnFailure::Abort {
                     self.settle(case)?;
-                    return Ok(Tried::Not(words));
+                    return Ok(CompactionAttempt::Not(words));
                 }
                 let journal = self.journal()?;
                 let tried = self.apply_local(case, &underway.wanted, focus, journal, observer)?;
@@ -180,12 +183,12 @@ impl OpenSession {
     /// Applies a compaction with a summary that no model made.
     fn apply_local(
         &mut self,
-        case: Case<'_>,
-        wanted: &Wanted,
+        case: CompactionOrigin<'_>,
+        wanted: &MissingSummary,
         focus: Option<String>,
-        journal: Journal,
+        journal: CompactionSource,
         observer: Observer<'_>,
-    ) -> Result<Tried> {
+    ) -> Result<CompactionAttempt> {
         let scale = self.scale();
         // Three bytes a token, at least: it is bounded all the same.
         let most = usize::try_from(wanted.most.saturating_mul(3)).unwrap_or(usize::MAX);
@@ -196,22 +199,22 @@ impl OpenSession {
         }
         self.settle(case)?;
         self.compaction.refused();
-        Ok(Tried::Nothing)
+        Ok(CompactionAttempt::Nothing)
     }
 
     /// Writes a compaction down, with what its summary took, and follows it. One that somebody else
     /// made meanwhile is followed instead.
     fn apply(
         &mut self,
-        case: Case<'_>,
+        case: CompactionOrigin<'_>,
         compaction: Compaction,
-        mut journal: Journal,
+        mut journal: CompactionSource,
         observer: Observer<'_>,
-    ) -> Result<Tried> {
-        let Case { turn, trigger, paid } = case;
+    ) -> Result<CompactionAttempt> {
+        let CompactionOrigin { turn, trigger, paid } = case;
         let mut body = Body::Compaction(Box::new(compaction));
         redaction::body(self.agent.redactor(), &mut body);
-        let Body::Compaction(compaction) = body else { return Ok(Tried::Stopped) };
+        let Body::Compaction(compaction) = body else { return Ok(CompactionAttempt::Stopped) };
         let (work, id) = (&*self, self.id);
         let committed = work.agent.write(|tx| {
             work.lease.guard(tx)?;
@@ -223,14 +226,14 @@ impl OpenSession {
         let Committed::Made(seq) = committed else {
             let entries = self.agent.read(|tx| entry::all(tx, id))?;
             self.rebuild_transcript(&entries);
-            return Ok(Tried::Not("another process compacted the session".to_owned()));
+            return Ok(CompactionAttempt::Not("another process compacted the session".to_owned()));
         };
         let body = Body::Compaction(compaction.clone());
         journal.push(Entry { seq, turn, at: wall_millis(), body });
         self.rebuild_transcript(journal.entries());
         let marks = self.marks();
         self.compaction.applied(
-            How::of(&compaction),
+            CompactionKind::of(&compaction),
             self.conversation.size.tokens(),
             marks.as_ref(),
         );
@@ -241,11 +244,11 @@ impl OpenSession {
             after: compaction.after,
             summarised: compaction.summary.is_some(),
         });
-        Ok(Tried::Made(compaction))
+        Ok(CompactionAttempt::Made(compaction))
     }
 
     /// Writes down what a summary took that is not used.
-    fn settle(&self, case: Case<'_>) -> Result<()> {
+    fn settle(&self, case: CompactionOrigin<'_>) -> Result<()> {
         let Some((bill, attempts)) = case.paid else { return Ok(()) };
         self.agent.write(|tx| {
             self.lease.guard(tx)?;
@@ -254,7 +257,7 @@ impl OpenSession {
     }
 
     /// All entries of the session, and what is remembered of them without a model.
-    pub(super) fn journal(&self) -> Result<Journal> {
+    pub(super) fn journal(&self) -> Result<CompactionSource> {
         let id = self.id;
         let (entries, approvals, number) = blocking(|| {
             self.agent.parts.store.read(|tx| -> Result<_> {
@@ -263,38 +266,38 @@ impl OpenSession {
             })
         })?;
         let ledger = ledger::of(&entries, &approvals);
-        Ok(Journal::new(entries, ledger, number))
+        Ok(CompactionSource::new(entries, ledger, number))
     }
 
     /// The sizes at which something is done: by the first model's window, or by what its provider
     /// found too long.
-    pub(super) fn marks(&self) -> Option<Marks> {
+    pub(super) fn marks(&self) -> Option<WindowMarks> {
         let settings = self.agent.settings();
         let learned =
-            self.compaction.outgrown.map(|most| Marks::within(most, settings.compaction.at));
-        match (Marks::of(settings), learned) {
+            self.compaction.outgrown.map(|most| WindowMarks::within(most, settings.compaction.at));
+        match (WindowMarks::of(settings), learned) {
             (Some(known), Some(learned)) if learned.room < known.room => Some(learned),
             (known, learned) => known.or(learned),
         }
     }
 
-    pub(super) fn scale(&self) -> Scale {
+    pub(super) fn scale(&self) -> TokenScale {
         let tools: usize = self.tools.specs.iter().map(crate::session::offered_tools::size).sum();
-        Scale {
+        TokenScale {
             fixed: self.conversation.prompt.len() + tools,
             bytes_a_token: self.conversation.size.bytes_per_token(),
         }
     }
 
     /// What a compaction aims at. One by hand makes small what is small already.
-    fn aim(&self, trigger: Trigger, size: i64) -> Aim {
+    fn aim(&self, trigger: Trigger, size: i64) -> CompactionAim {
         let settings = self.agent.settings();
         let known = self.marks();
         let marks = match (trigger, known) {
             (Trigger::Share, Some(marks)) => marks,
             (_, known) => {
                 let room = known.map_or(size, |marks| marks.room.min(size));
-                Marks::within(room, settings.compaction.at)
+                WindowMarks::within(room, settings.compaction.at)
             }
         };
         let window = underway::window(&self.agent).and_then(|window| i64::try_from(window).ok());
@@ -304,7 +307,7 @@ impl OpenSession {
         let room = |window: i64| window - window / 4 - FRAME.min(window / 4);
         let shown = window.map_or(most, |window| room(window).min(most));
         let again = self.compaction.lately();
-        Aim { marks, again, cheap: trigger != Trigger::Hand, shown }
+        CompactionAim { marks, again, cheap: trigger != Trigger::Hand, shown }
     }
 
     /// Asks the hooks whether they agree; what they say is to be looked after. Nothing where it was
@@ -354,15 +357,19 @@ impl OpenSession {
     }
 
     /// Why no summary is asked for.
-    pub(super) fn why_resting(&self, resting: &Resting) -> String {
+    pub(super) fn why_resting(&self, resting: &CompactionPause) -> String {
         match resting {
-            Resting::Enough => "two summaries were made within a few rounds already".to_owned(),
-            Resting::Unanswered => "it was compacted twice since the last answer".to_owned(),
-            Resting::Fruitless => "compacting it did not help twice in a row".to_owned(),
-            Resting::Failing => {
+            CompactionPause::Enough => {
+                "two summaries were made within a few rounds already".to_owned()
+            }
+            CompactionPause::Unanswered => {
+                "it was compacted twice since the last answer".to_owned()
+            }
+            CompactionPause::Fruitless => "compacting it did not help twice in a row".to_owned(),
+            CompactionPause::Failing => {
                 format!("the summary failed too often in this turn: {}", self.compaction.failure)
             }
-            Resting::Until(until) => {
+            CompactionPause::Until(until) => {
                 let seconds = (until - wall_millis()).max(0) / 1000 + 1;
                 let failure = &self.compaction.failure;
                 format!(

@@ -8,7 +8,7 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
-use super::applying::{Attempted, TOO_LITTLE, Tried};
+use super::applying::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
 use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
 use crate::redaction::RedactingObserver;
@@ -63,18 +63,18 @@ impl OpenSession {
         self.compaction.underway = None;
         let account = self.own_account()?;
         let trigger = Trigger::Hand;
-        let attempted = Attempted { turn, account: &account, trigger, focus };
+        let attempted = CompactionRequest { turn, account: &account, trigger, focus };
         let tried = match self.begin_compaction(attempted, &mut observer, cancel).await? {
-            Tried::Begun => self.land_compaction(turn, &mut observer, cancel).await?,
+            CompactionAttempt::Begun => self.land_compaction(turn, &mut observer, cancel).await?,
             tried => tried,
         };
         Ok(match tried {
-            Tried::Made(made) => {
+            CompactionAttempt::Made(made) => {
                 Compacted::Made { number: made.number, before: made.before, after: made.after }
             }
-            Tried::Not(why) | Tried::Resting(why) => Compacted::Not(why),
-            Tried::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
-            Tried::Begun | Tried::Stopped => {
+            CompactionAttempt::Not(why) | CompactionAttempt::Resting(why) => Compacted::Not(why),
+            CompactionAttempt::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
+            CompactionAttempt::Begun | CompactionAttempt::Stopped => {
                 // No turn ends that would settle it.
                 self.abandon_summaries()?;
                 Compacted::Stopped

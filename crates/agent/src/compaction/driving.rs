@@ -9,8 +9,8 @@ use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
 
 use super::Trigger;
-use super::applying::{Attempted, TOO_LITTLE, Tried};
-use super::when::{Marks, Resting};
+use super::applying::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
+use super::when::{CompactionPause, WindowMarks};
 use crate::session::open::OpenSession;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -60,14 +60,14 @@ impl TurnRunner<'_> {
             return Ok(());
         }
         let tokens = self.session.conversation.size.tokens();
-        let may_look = |marks: &Marks| self.session.compaction.may_look(tokens, marks);
+        let may_look = |marks: &WindowMarks| self.session.compaction.may_look(tokens, marks);
         if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
             return Ok(());
         }
         match self.session.compaction.resting(self.turn.id, wall_millis()) {
-            Some(Resting::Unanswered) => return Ok(()),
-            Some(Resting::Fruitless) => {
-                let why = self.session.why_resting(&Resting::Fruitless);
+            Some(CompactionPause::Unanswered) => return Ok(()),
+            Some(CompactionPause::Fruitless) => {
+                let why = self.session.why_resting(&CompactionPause::Fruitless);
                 self.tell_once(&why);
                 return Ok(());
             }
@@ -76,7 +76,7 @@ impl TurnRunner<'_> {
             _ => {}
         }
         let tried = match self.attempt(Trigger::Share, None).await? {
-            Tried::Begun if full || self.session.compaction.interrupted => {
+            CompactionAttempt::Begun if full || self.session.compaction.interrupted => {
                 self.take_summary().await?
             }
             tried => tried,
@@ -96,23 +96,25 @@ impl TurnRunner<'_> {
         };
         if why.is_empty() && self.session.compaction.underway.is_some() {
             match self.take_summary().await? {
-                Tried::Made(_) => return Ok(()),
-                Tried::Not(words) | Tried::Resting(words) => why = words,
-                Tried::Nothing | Tried::Begun | Tried::Stopped => {}
+                CompactionAttempt::Made(_) => return Ok(()),
+                CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
+                CompactionAttempt::Nothing
+                | CompactionAttempt::Begun
+                | CompactionAttempt::Stopped => {}
             }
         }
         if let Some(resting) = self.session.compaction.done_enough() {
             why = self.session.why_resting(&resting);
         } else if self.session.compaction.remembers {
             let tried = match self.attempt(Trigger::TooLong, None).await? {
-                Tried::Begun => self.take_summary().await?,
+                CompactionAttempt::Begun => self.take_summary().await?,
                 tried => tried,
             };
             match tried {
-                Tried::Made(_) => return Ok(()),
-                Tried::Not(words) | Tried::Resting(words) => why = words,
-                Tried::Nothing => TOO_LITTLE.clone_into(&mut why),
-                Tried::Begun | Tried::Stopped => {}
+                CompactionAttempt::Made(_) => return Ok(()),
+                CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
+                CompactionAttempt::Nothing => TOO_LITTLE.clone_into(&mut why),
+                CompactionAttempt::Begun | CompactionAttempt::Stopped => {}
             }
         }
         let reason = self.no_room(&failure.to_string(), &why);
@@ -124,7 +126,7 @@ impl TurnRunner<'_> {
         }
     }
 
-    fn is_due(&self, marks: Option<&Marks>) -> bool {
+    fn is_due(&self, marks: Option<&WindowMarks>) -> bool {
         let tokens = self.session.conversation.size.tokens();
         marks.is_some_and(|marks| tokens >= self.session.compaction.due(marks))
     }
@@ -133,7 +135,7 @@ impl TurnRunner<'_> {
         self.session.compaction.begin_anew();
         self.session.compaction.underway = None;
         let tried = match self.attempt(Trigger::Hand, focus).await? {
-            Tried::Begun => self.take_summary().await?,
+            CompactionAttempt::Begun => self.take_summary().await?,
             tried => tried,
         };
         self.tell(tried);
@@ -141,22 +143,26 @@ impl TurnRunner<'_> {
     }
 
     /// Begins a compaction. What fails in it is no failure of the turn.
-    async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Stoppable<Tried> {
+    async fn attempt(
+        &mut self,
+        trigger: Trigger,
+        focus: Option<String>,
+    ) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
         let account = self.limits.account.clone();
-        let attempted = Attempted { turn: self.turn.id, account: &account, trigger, focus };
+        let attempted = CompactionRequest { turn: self.turn.id, account: &account, trigger, focus };
         let tried = self.session.begin_compaction(attempted, self.observer, self.cancel).await;
         self.survived(tried)
     }
 
     /// Waits for the summary that is being made, and applies it.
-    async fn take_summary(&mut self) -> Stoppable<Tried> {
+    async fn take_summary(&mut self) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
         let landing = self.session.land_compaction(self.turn.id, self.observer, self.cancel);
         match timeout_at(self.limits.deadline, landing).await {
             Ok(tried) => self.survived(tried),
             // The turn is parked before its next question.
-            Err(_) => Ok(Tried::Not("the turn's time is over".to_owned())),
+            Err(_) => Ok(CompactionAttempt::Not("the turn's time is over".to_owned())),
         }
     }
 
@@ -168,27 +174,30 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
-    fn survived(&mut self, tried: Result<Tried>) -> Stoppable<Tried> {
+    fn survived(&mut self, tried: Result<CompactionAttempt>) -> Stoppable<CompactionAttempt> {
         match tried {
-            Ok(Tried::Stopped) => Err(TurnStop::Cancelled),
+            Ok(CompactionAttempt::Stopped) => Err(TurnStop::Cancelled),
             Ok(tried) => Ok(tried),
             // If the lease is lost, or the store, the turn's own next commit finds out.
             Err(error) => Ok(self.broken(&error.to_string())),
         }
     }
 
-    fn broken(&mut self, error: &str) -> Tried {
+    fn broken(&mut self, error: &str) -> CompactionAttempt {
         self.session.compaction.failed(self.turn.id, wall_millis(), error, None);
-        Tried::Not(error.to_owned())
+        CompactionAttempt::Not(error.to_owned())
     }
 
     /// Tells why nothing changed. That it is resting is told once.
-    fn tell(&mut self, tried: Tried) {
+    fn tell(&mut self, tried: CompactionAttempt) {
         let why = match tried {
-            Tried::Not(why) => why,
-            Tried::Nothing => return self.tell_once(TOO_LITTLE),
+            CompactionAttempt::Not(why) => why,
+            CompactionAttempt::Nothing => return self.tell_once(TOO_LITTLE),
             // Why it rests was told when that began.
-            Tried::Made(_) | Tried::Begun | Tried::Resting(_) | Tried::Stopped => return,
+            CompactionAttempt::Made(_)
+            | CompactionAttempt::Begun
+            | CompactionAttempt::Resting(_)
+            | CompactionAttempt::Stopped => return,
         };
         if let Some(resting) = self.session.compaction.done_enough() {
             let why = self.session.why_resting(&resting);
@@ -209,7 +218,7 @@ impl TurnRunner<'_> {
         let message = format!(
             "the conversation is not compacted any more, because {why}: {}; a model with a larger \
              window or a new session makes room",
-            self.session.filling()
+            self.session.window_contents()
         );
         (self.observer)(Event::Notice { about: "compaction", message, void: false });
     }
@@ -222,7 +231,7 @@ impl TurnRunner<'_> {
             "{failure}; nothing more can be left out of the conversation ({why}): {}. Go on with a \
              model that has a larger window (--model), from an earlier turn (`mainstay sessions fork \
              {id} --at TURN`), or in a new session.",
-            self.session.filling()
+            self.session.window_contents()
         )
     }
 }

@@ -5,7 +5,7 @@ use mainstay_journal::compaction::{Compaction, Standing};
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::Tried;
 
-use super::when::{CompactionState, How, Marks};
+use super::when::{CompactionKind, CompactionState, WindowMarks};
 
 /// Tries that begin within this time of the end of the one before belong to the same summary: there
 /// are longer rests between two.
@@ -19,7 +19,7 @@ impl CompactionState {
         entries: &[Entry],
         rows: &[Tried],
         turn: TurnId,
-        marks: Option<&Marks>,
+        marks: Option<&WindowMarks>,
     ) {
         self.remembers = true;
         let changes =
@@ -33,7 +33,7 @@ impl CompactionState {
         let standing = Standing::of(entries);
         let helped = |made: &Compaction| {
             let after = i64::try_from(made.after).unwrap_or(i64::MAX);
-            marks.is_none_or(|marks| after < How::of(made).helps_below(marks))
+            marks.is_none_or(|marks| after < CompactionKind::of(made).helps_below(marks))
         };
         let unhelpful = standing.made.iter().rev().take_while(|(_, made)| !helped(made));
         let unhelpful = if self.restored { 0 } else { unhelpful.count() };
@@ -65,12 +65,12 @@ fn ended(row: &Tried) -> i64 {
 }
 
 /// How many rounds ago compactions were made in this turn and how, the oldest first.
-fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, How)> {
+fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, CompactionKind)> {
     let (mut rounds, mut found) = (0, Vec::new());
     for entry in entries.iter().rev().take_while(|entry| entry.turn == turn) {
         match &entry.body {
             Body::Assistant { .. } => rounds += 1,
-            Body::Compaction(made) => found.push((rounds, How::of(made))),
+            Body::Compaction(made) => found.push((rounds, CompactionKind::of(made))),
             Body::Restored { .. } => break,
             _ => {}
         }
@@ -81,10 +81,10 @@ fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, How)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::when::Resting;
+    use super::super::when::CompactionPause;
     use super::*;
 
-    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+    const MARKS: WindowMarks = WindowMarks { due: 100, full: 120, room: 130 };
 
     fn entry(seq: i64, turn: TurnId, body: Body) -> Entry {
         Entry { seq, turn, at: seq * 1_000, body }
@@ -113,7 +113,7 @@ mod tests {
         let mut watch = CompactionState::default();
         watch.round(turn);
         watch.remember(&entries, &[], turn, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Enough));
         for _ in 0..10 {
             watch.round(turn);
         }
@@ -142,7 +142,7 @@ mod tests {
         watch.round(other);
         watch.remember(&entries[..1], &rows, other, Some(&MARKS));
         assert_eq!((watch.fruitless, watch.failures, watch.failed_at), (0, 2, 81_000));
-        assert_eq!(watch.resting(other, 81_000), Some(Resting::Until(381_000)));
+        assert_eq!(watch.resting(other, 81_000), Some(CompactionPause::Until(381_000)));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         assert!(watch.interrupted, "the next one is waited for");
         let mut watch = CompactionState::default();
         watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
+        assert_eq!(watch.resting(turn, 2_001), Some(CompactionPause::Until(62_000)));
     }
 
     #[test]

@@ -11,10 +11,10 @@ use mainstay_store::{Id, WriteTx};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::draft::Wanted;
+use super::draft::MissingSummary;
 use super::{Trigger, summary};
 use crate::agent::Agent;
-use crate::budget::{self, Account, Amount, Spent};
+use crate::budget::{self, Account, Amount, BudgetExhausted};
 use crate::session::open::OpenSession;
 use crate::{
     Result, redaction,
@@ -30,27 +30,27 @@ const THOUGHTS: i64 = 2_000;
 
 /// A summary that is being made. Dropped, it is given up; its row in the ledger is settled like that of
 /// any call whose process died.
-pub(crate) struct Underway {
-    pub(super) wanted: Wanted,
+pub(crate) struct SummaryInProgress {
+    pub(super) wanted: MissingSummary,
     pub(super) trigger: Trigger,
     pub(super) focus: Option<String>,
-    pub(super) bill: Bill,
-    task: JoinHandle<Made>,
+    pub(super) bill: SummaryBill,
+    task: JoinHandle<SummaryResult>,
 }
 
 /// What came of it: every try, and the summary or why there is none.
-pub(super) type Made = (Vec<Attempt>, std::result::Result<String, Failed>);
+pub(super) type SummaryResult = (Vec<Attempt>, std::result::Result<String, SummaryFailure>);
 
 /// Why there is no summary.
 #[derive(Clone, Debug)]
-pub(super) struct Failed {
+pub(super) struct SummaryFailure {
     pub(super) words: String,
     /// When a provider said that it serves again, in milliseconds since 1970.
     pub(super) retry_at: Option<i64>,
 }
 
 /// What a summary was reserved with, and where it is charged.
-pub(super) struct Bill {
+pub(super) struct SummaryBill {
     id: Id,
     reserved: Amount,
     account: Arc<Account>,
@@ -58,14 +58,14 @@ pub(super) struct Bill {
 }
 
 /// What a model is asked.
-pub(super) struct Question {
+pub(super) struct SummaryPrompt {
     pub(super) system: String,
     pub(super) words: String,
     /// The most tokens of the summary.
     pub(super) most: i64,
 }
 
-impl Question {
+impl SummaryPrompt {
     /// The most tokens that may be written.
     fn max_output(&self) -> u32 {
         u32::try_from(self.most.saturating_mul(2).saturating_add(THOUGHTS)).unwrap_or(u32::MAX)
@@ -79,16 +79,16 @@ impl Question {
     }
 }
 
-impl Bill {
+impl SummaryBill {
     /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
     /// Says which budget has no room where one has none.
     pub(super) fn open(
         work: &OpenSession,
         account: &Arc<Account>,
         turn: TurnId,
-        question: &Question,
+        question: &SummaryPrompt,
         tokens: impl Fn(usize) -> i64,
-    ) -> Result<std::result::Result<Self, Spent>> {
+    ) -> Result<std::result::Result<Self, BudgetExhausted>> {
         let agent = &work.agent;
         let chain = candidates(agent);
         let usage = question.usage(tokens);
@@ -135,13 +135,13 @@ impl Bill {
     }
 }
 
-impl Underway {
+impl SummaryInProgress {
     /// Begins to ask for a summary.
     pub(super) fn begin(
         agent: &Agent,
-        wanted: Wanted,
-        question: Question,
-        bill: Bill,
+        wanted: MissingSummary,
+        question: SummaryPrompt,
+        bill: SummaryBill,
         (trigger, focus): (Trigger, Option<String>),
     ) -> Self {
         let task = tokio::spawn(make(agent.clone(), question));
@@ -154,18 +154,18 @@ impl Underway {
     }
 
     /// Waits for what comes of it, which takes no longer than its time limit.
-    pub(super) async fn made(&mut self) -> Made {
+    pub(super) async fn made(&mut self) -> SummaryResult {
         match (&mut self.task).await {
             Ok(made) => made,
             Err(error) => {
                 let words = format!("the program itself failed while it was made: {error}");
-                (Vec::new(), Err(Failed { words, retry_at: None }))
+                (Vec::new(), Err(SummaryFailure { words, retry_at: None }))
             }
         }
     }
 }
 
-impl Drop for Underway {
+impl Drop for SummaryInProgress {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -188,7 +188,7 @@ pub(super) fn window(agent: &Agent) -> Option<u64> {
     candidates(agent).first().and_then(|chain| chain.first()).and_then(|first| first.window)
 }
 
-async fn make(agent: Agent, question: Question) -> Made {
+async fn make(agent: Agent, question: SummaryPrompt) -> SummaryResult {
     let settings = agent.settings();
     let deadline = Instant::now() + settings.compaction.timeout;
     let messages = [Message::User(vec![Content::Text(question.words.clone())])];
@@ -233,5 +233,5 @@ async fn make(agent: Agent, question: Question) -> Made {
         let why = if no_model { "no model is configured" } else { "there was no time for it" };
         words.push(why.to_owned());
     }
-    (attempts, Err(Failed { words: words.join("; then "), retry_at }))
+    (attempts, Err(SummaryFailure { words: words.join("; then "), retry_at }))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainstay_journal::TurnId;
 use mainstay_journal::compaction::Compaction;
 
-use super::underway::Underway;
+use super::underway::SummaryInProgress;
 use crate::Settings;
 
 /// So many compactions with a summary may come within [`ROUNDS`] rounds of a turn. Those by the cheap
@@ -30,7 +30,7 @@ const FITS: f64 = 0.95;
 
 /// The sizes, in tokens, at which something is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct WindowMarks {
     /// From here on a compaction is due.
     pub(crate) due: i64,
     /// From here on the turn waits for it.
@@ -39,7 +39,7 @@ pub(crate) struct Marks {
     pub(crate) room: i64,
 }
 
-impl Marks {
+impl WindowMarks {
     /// Those of the first model; nothing where its window is not known.
     pub(crate) fn of(settings: &Settings) -> Option<Self> {
         let first = settings.chain.first()?;
@@ -75,7 +75,7 @@ pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
 #[derive(Default)]
 pub(crate) struct CompactionState {
     /// A summary that is being made.
-    pub(super) underway: Option<Underway>,
+    pub(super) underway: Option<SummaryInProgress>,
     /// Whether the record was asked what there was before this process.
     pub(super) remembers: bool,
     /// The turn that `rounds` and `made` are about.
@@ -119,31 +119,35 @@ pub(crate) struct CompactionState {
 
 /// How room was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum CompactionKind {
     /// A summary stands for entries.
     Summarised,
     /// Entries are shown shortened.
     Shortened,
 }
 
-impl How {
+impl CompactionKind {
     /// How a compaction was made.
     pub(super) fn of(compaction: &Compaction) -> Self {
-        if compaction.summary.is_some() { How::Summarised } else { How::Shortened }
+        if compaction.summary.is_some() {
+            CompactionKind::Summarised
+        } else {
+            CompactionKind::Shortened
+        }
     }
 
     /// The size below which it helped: what costs nothing is of use wherever the next request fits.
-    pub(super) fn helps_below(self, marks: &Marks) -> i64 {
+    pub(super) fn helps_below(self, marks: &WindowMarks) -> i64 {
         match self {
-            How::Summarised => marks.due,
-            How::Shortened => marks.full,
+            CompactionKind::Summarised => marks.due,
+            CompactionKind::Shortened => marks.full,
         }
     }
 }
 
 /// Why no compaction is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Resting {
+pub(crate) enum CompactionPause {
     /// There were enough summaries in the last rounds.
     Enough,
     /// Two did not get an answer.
@@ -179,32 +183,32 @@ impl CompactionState {
 
     /// From where on a compaction is due: whoever took one back wants to see the old words as long as
     /// they fit.
-    pub(crate) fn due(&self, marks: &Marks) -> i64 {
+    pub(crate) fn due(&self, marks: &WindowMarks) -> i64 {
         if self.restored { marks.full } else { marks.due }
     }
 
     /// Why a summary is not asked for on our own account; nothing where it may be.
-    pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<Resting> {
+    pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<CompactionPause> {
         if let Some(resting) = self.done_enough() {
             return Some(resting);
         }
         if self.lately() >= MOST {
-            return Some(Resting::Enough);
+            return Some(CompactionPause::Enough);
         }
         if self.failures >= FAILURES && self.failed_in == Some(turn) {
-            return Some(Resting::Failing);
+            return Some(CompactionPause::Failing);
         }
         let until = self.rests_until()?;
         // A clock that was set back would have it rest for as long as it was set back by.
-        (self.failed_at..until).contains(&now).then_some(Resting::Until(until))
+        (self.failed_at..until).contains(&now).then_some(CompactionPause::Until(until))
     }
 
     /// Why not even the cheap steps are taken.
-    pub(super) fn done_enough(&self) -> Option<Resting> {
+    pub(super) fn done_enough(&self) -> Option<CompactionPause> {
         if self.fruitless >= FRUITLESS {
-            return Some(Resting::Fruitless);
+            return Some(CompactionPause::Fruitless);
         }
-        (self.unanswered >= MOST).then_some(Resting::Unanswered)
+        (self.unanswered >= MOST).then_some(CompactionPause::Unanswered)
     }
 
     /// How many with a summary were made in the last rounds.
@@ -225,9 +229,9 @@ impl CompactionState {
     }
 
     /// Takes in that a compaction was made and, as far as can be told, what the size is now.
-    pub(super) fn applied(&mut self, how: How, after: i64, marks: Option<&Marks>) {
+    pub(super) fn applied(&mut self, how: CompactionKind, after: i64, marks: Option<&WindowMarks>) {
         self.unanswered += 1;
-        if how == How::Summarised {
+        if how == CompactionKind::Summarised {
             self.made.push_back(self.rounds);
             if self.made.len() > MOST {
                 self.made.pop_front();
@@ -252,7 +256,7 @@ impl CompactionState {
     }
 
     /// Whether to look once more what could be left out: there is more than the last time.
-    pub(super) fn may_look(&self, tokens: i64, marks: &Marks) -> bool {
+    pub(super) fn may_look(&self, tokens: i64, marks: &WindowMarks) -> bool {
         self.nothing_at.is_none_or(|before| tokens >= before + marks.due / 20)
     }
 
@@ -271,7 +275,7 @@ impl CompactionState {
     }
 
     /// Takes in what a provider counted.
-    pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&Marks>) {
+    pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&WindowMarks>) {
         let Some(marks) = marks else { return };
         if tokens < marks.due {
             (self.fruitless, self.told, self.nothing_at) = (0, false, None);
@@ -303,12 +307,12 @@ impl CompactionState {
     }
 
     /// Takes in what earlier processes did in this turn: how many rounds ago compactions were made.
-    pub(super) fn recall(&mut self, rounds_ago: &[(u32, How)]) {
+    pub(super) fn recall(&mut self, rounds_ago: &[(u32, CompactionKind)]) {
         let most = rounds_ago.iter().map(|(ago, _)| *ago).max().unwrap_or(0);
         self.rounds = self.rounds.saturating_add(most);
         for (ago, how) in rounds_ago {
             self.unanswered += usize::from(*ago == 0);
-            if *how == How::Summarised {
+            if *how == CompactionKind::Summarised {
                 self.made.push_back(self.rounds.saturating_sub(*ago));
             }
         }
@@ -341,15 +345,15 @@ mod tests {
 
     #[test]
     fn room_for_the_answer_is_left_out_of_the_share() {
-        let marks = |window, output| Marks::of(&settings(window, output));
-        let of = |due, full, room| Some(Marks { due, full, room });
+        let marks = |window, output| WindowMarks::of(&settings(window, output));
+        let of = |due, full, room| Some(WindowMarks { due, full, room });
         assert_eq!(marks(Some(10_000), Some(2_000)), of(6_000, 7_360, 8_000));
         assert_eq!(marks(Some(8_000), None), of(5_250, 6_440, 7_000));
         assert_eq!(marks(Some(8_000), Some(8_000)), of(3_000, 3_680, 4_000));
         assert_eq!(marks(None, Some(2_000)), None);
     }
 
-    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+    const MARKS: WindowMarks = WindowMarks { due: 100, full: 120, room: 130 };
 
     #[test]
     fn there_are_two_at_most_until_the_turn_went_on_for_a_while() {
@@ -357,19 +361,19 @@ mod tests {
         watch.round(turn);
         for _ in 0..2 {
             assert_eq!(watch.resting(turn, 0), None);
-            watch.applied(How::Summarised, 50, Some(&MARKS));
+            watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
             watch.answered();
         }
         for _ in 0..ROUNDS {
-            assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+            assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Enough));
             watch.round(turn);
         }
         assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(How::Summarised, 50, Some(&MARKS));
-        watch.applied(How::Summarised, 50, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Unanswered));
+        watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Unanswered));
         watch.answered();
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Enough));
         let next = TurnId::new();
         watch.round(next);
         assert_eq!(watch.resting(next, 0), None);
@@ -380,22 +384,22 @@ mod tests {
         let (mut watch, turn) = (CompactionState::default(), TurnId::new());
         watch.round(turn);
         for _ in 0..20 {
-            watch.applied(How::Shortened, 110, Some(&MARKS));
+            watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
             watch.counted(110, Some(&MARKS));
             watch.answered();
             assert_eq!(watch.resting(turn, 0), None);
         }
-        watch.applied(How::Shortened, 110, Some(&MARKS));
-        watch.applied(How::Shortened, 110, Some(&MARKS));
-        assert_eq!(watch.done_enough(), Some(Resting::Unanswered));
+        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        assert_eq!(watch.done_enough(), Some(CompactionPause::Unanswered));
         watch.answered();
-        watch.applied(How::Shortened, 120, Some(&MARKS));
-        watch.applied(How::Shortened, 110, Some(&MARKS));
+        watch.applied(CompactionKind::Shortened, 120, Some(&MARKS));
+        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
         watch.counted(125, Some(&MARKS));
         watch.answered();
         assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(How::Shortened, 125, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        watch.applied(CompactionKind::Shortened, 125, Some(&MARKS));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
     }
 
     #[test]
@@ -405,12 +409,12 @@ mod tests {
         watch.refused();
         assert_eq!(watch.resting(turn, 0), None);
         // It looked well, and the provider counted otherwise.
-        watch.applied(How::Summarised, 90, Some(&MARKS));
+        watch.applied(CompactionKind::Summarised, 90, Some(&MARKS));
         watch.counted(110, Some(&MARKS));
         watch.refused();
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
         watch.counted(105, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
         watch.counted(99, Some(&MARKS));
         assert_eq!(watch.resting(turn, 0), None);
     }
@@ -422,15 +426,18 @@ mod tests {
         let mut now = 1_000;
         for rest in [60_000, 300_000] {
             watch.failed(turn, now, "no", None);
-            assert_eq!(watch.resting(turn, now + rest - 1), Some(Resting::Until(now + rest)));
+            assert_eq!(
+                watch.resting(turn, now + rest - 1),
+                Some(CompactionPause::Until(now + rest))
+            );
             assert_eq!(watch.resting(turn, now - 10_000_000), None, "the clock was set back");
             now += rest;
             assert_eq!(watch.resting(turn, now), None);
         }
         watch.failed(turn, now, "no", None);
-        assert_eq!(watch.resting(turn, now + 10_000_000), Some(Resting::Failing));
+        assert_eq!(watch.resting(turn, now + 10_000_000), Some(CompactionPause::Failing));
         let next = TurnId::new();
-        assert_eq!(watch.resting(next, now + 1), Some(Resting::Until(now + 900_000)));
+        assert_eq!(watch.resting(next, now + 1), Some(CompactionPause::Until(now + 900_000)));
         assert_eq!(watch.resting(next, now + 900_000), None);
         watch.begin_anew();
         assert_eq!(watch.resting(turn, now), None);
@@ -440,7 +447,7 @@ mod tests {
     fn what_a_person_took_back_stays_until_the_window_is_full() {
         let mut watch = CompactionState { restored: true, ..CompactionState::default() };
         assert_eq!(watch.due(&MARKS), MARKS.full);
-        watch.applied(How::Shortened, 50, Some(&MARKS));
+        watch.applied(CompactionKind::Shortened, 50, Some(&MARKS));
         assert_eq!(watch.due(&MARKS), MARKS.due);
     }
 }

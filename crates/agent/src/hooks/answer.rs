@@ -3,7 +3,7 @@
 use mainstay_tools::keeper::{Ended, How};
 use serde_json::Value;
 
-use super::{Failure, Hook, Moment};
+use super::{Hook, Moment, OnHookFailure};
 
 /// The longest text that a hook brings into a conversation.
 const LONGEST: usize = 10_000;
@@ -65,7 +65,7 @@ impl HookReply {
         let moment = hook.moment.name();
         let mut heard = Self::default();
         heard.notices.push(format!("the {moment} hook `{name}` {how}"));
-        if hook.failure == Failure::Blocks {
+        if hook.failure == OnHookFailure::Blocks {
             heard.block = Some(format!("the hook that has to agree, `{name}`, {how}"));
         }
         heard

@@ -9,7 +9,7 @@ use mainstay_tools::{Outcome, Piece, Workplace};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::payload::Called;
+use super::payload::HookedCall;
 use super::session_hooks::show_notices;
 use super::{HookReply, Hooks, Moment, Payload, Permission, fire, names};
 use crate::calls::call::{RunnableCall, ToolCall};
@@ -47,7 +47,7 @@ impl TurnRunner<'_> {
             let arguments = call.arguments.as_ref().ok().filter(|_| self.awaits_hooks(call));
             let (hooks, workplace, session) = (&hooks, &workplace, &session);
             async move {
-                let called = Called {
+                let called = HookedCall {
                     id: call.id.as_str(),
                     tool: &call.asked.name,
                     arguments: arguments?,
@@ -107,7 +107,7 @@ pub(crate) async fn run_hooks_after(
     if !hooks.any(moment) {
         return HookReply::default();
     }
-    let called = Called {
+    let called = HookedCall {
         id: call.id.as_str(),
         tool: &call.name,
         arguments: &call.arguments,

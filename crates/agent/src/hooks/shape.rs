@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::matcher::Matcher;
-use super::{Failure, Hook, Hooks, Moment};
+use super::{Hook, Hooks, Moment, OnHookFailure};
 
 /// How long a hook may take unless it says otherwise.
 const USUAL_LIMIT: Duration = Duration::from_secs(30);
@@ -88,9 +88,9 @@ impl Hooks {
                 .ok_or_else(|| format!("the timeout {seconds} is no number of seconds above 0"))?,
         };
         let failure = match hook.get("onFailure").or_else(|| hook.get("on_failure")) {
-            None | Some(Value::Null) => Failure::Told,
-            Some(Value::String(word)) if word == "block" => Failure::Blocks,
-            Some(Value::String(word)) if word == "warn" || word == "allow" => Failure::Told,
+            None | Some(Value::Null) => OnHookFailure::Told,
+            Some(Value::String(word)) if word == "block" => OnHookFailure::Blocks,
+            Some(Value::String(word)) if word == "warn" || word == "allow" => OnHookFailure::Told,
             Some(other) => {
                 return Err(format!("on_failure is {other}; write \"block\" or \"warn\""));
             }

@@ -29,7 +29,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// What belongs into the prompt of a new session. It is framed as data by whoever asks.
-    fn prompt<'a>(&'a self, _place: Place<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
+    fn prompt<'a>(&'a self, _place: MemoryPlace<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
         Box::pin(async { Ok(None) })
     }
 
@@ -51,16 +51,16 @@ pub trait Provider: Send + Sync {
 }
 
 /// What a provider answers.
-pub type Reply<T> = Result<T, Trouble>;
+pub type Reply<T> = Result<T, ProviderError>;
 
 /// Why a provider has no answer, in a clause that can follow its name and a colon.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Trouble(pub String);
+pub struct ProviderError(pub String);
 
 /// Where memories are asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct MemoryPlace<'a> {
     /// The session that asks.
     pub session: &'a str,
     /// The directory it works in.
@@ -75,7 +75,7 @@ pub struct Query<'a> {
     /// How many are wanted at most.
     pub limit: usize,
     /// Where they are asked for.
-    pub place: Place<'a>,
+    pub place: MemoryPlace<'a>,
 }
 
 /// A memory.
@@ -111,5 +111,5 @@ pub struct NewMemory<'a> {
     /// Names it: the same key twice is one memory.
     pub key: &'a str,
     /// Where it is kept from.
-    pub place: Place<'a>,
+    pub place: MemoryPlace<'a>,
 }

@@ -9,7 +9,7 @@ use mainstay_tools::Fact;
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, Place, Query, frame};
+use super::{Memory, MemoryPlace, Query, frame};
 use crate::calls::record::nonce;
 use crate::session::notice::{self, NoticeFact, RecalledMemory};
 use crate::session::open::OpenSession;
@@ -82,7 +82,7 @@ impl OpenSession {
         let mut text = words.join("\n");
         text.truncate(text.floor_char_boundary(LONGEST));
         let (session, workplace) = (self.id.to_string(), self.workplace.clone());
-        let place = Place { session: &session, workspace: &workplace.workspace };
+        let place = MemoryPlace { session: &session, workspace: &workplace.workspace };
         // A child has the prompt of the session that began it.
         let begins = self.lineage.is_new && !self.is_child() && !self.recalled.in_prompt;
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();

@@ -16,9 +16,9 @@ use mainstay_store::{WriteTx, wall_millis};
 use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Tool, Traits};
 use serde_json::Value;
 
-use super::arguments::{About, Asked, Mode, NoteChange, arguments};
+use super::arguments::{About, MemoryRequest, Mode, NoteChange, arguments};
 use super::facts::{FACTS, as_memory};
-use super::{Memory, NewMemory, Place, Query, external, frame};
+use super::{Memory, MemoryPlace, NewMemory, Query, external, frame};
 use crate::agent::{Parts, blocking};
 
 /// The tool's name.
@@ -48,12 +48,12 @@ impl MemoryTool {
         let gone = || Outcome::failed("The agent is going. Nothing was done.");
         let parts = self.agent.upgrade().ok_or_else(gone)?;
         match asked {
-            Asked::Search { text, limit } => search(&parts, call, &text, limit).await,
-            Asked::Query { mode, entities, category, limit } => {
+            MemoryRequest::Search { text, limit } => search(&parts, call, &text, limit).await,
+            MemoryRequest::Query { mode, entities, category, limit } => {
                 let within = Within { category, limit, ..Within::default() };
                 query(&parts, mode, &entities, &within)
             }
-            Asked::Add { text, category, tags, entities } => {
+            MemoryRequest::Add { text, category, tags, entities } => {
                 let source = source(call);
                 let fact = NewFact {
                     content: text,
@@ -67,11 +67,11 @@ impl MemoryTool {
                 said.push_str(&tell_others(&parts, call, &fact).await);
                 Ok(Outcome::said(said))
             }
-            Asked::Feedback { id, helpful } => {
+            MemoryRequest::Feedback { id, helpful } => {
                 let id = own(&id)?;
                 change(&parts, call, |tx| feedback(tx, &parts, id, helpful)).map(Outcome::said)
             }
-            Asked::Forget { id } => match frame::split(&id) {
+            MemoryRequest::Forget { id } => match frame::split(&id) {
                 Some((provider, own)) if provider != FACTS => {
                     forget_elsewhere(&parts, provider, own).await
                 }
@@ -80,7 +80,7 @@ impl MemoryTool {
                     change(&parts, call, |tx| forget(tx, &parts, id)).map(Outcome::said)
                 }
             },
-            Asked::Note { about, changes } => {
+            MemoryRequest::Note { about, changes } => {
                 let source = source(call);
                 let workspace = call.workplace.workspace.display().to_string();
                 if changes.is_empty() {
@@ -94,21 +94,25 @@ impl MemoryTool {
     }
 
     /// What a person is asked about.
-    fn spoken(&self, asked: &Asked) -> Option<String> {
+    fn describe_change(&self, asked: &MemoryRequest) -> Option<String> {
         let of = |id: &str| match self.content(id) {
             Some(text) => format!("“{text}” ({id})"),
             None => id.to_owned(),
         };
         Some(match asked {
-            Asked::Search { .. } | Asked::Query { .. } => return None,
-            Asked::Add { text, .. } => format!("“{text}”"),
-            Asked::Feedback { id, helpful: true } => format!("that it helped to know {}", of(id)),
-            Asked::Feedback { id, helpful: false } => format!("that it misled to know {}", of(id)),
-            Asked::Forget { id } => format!("no longer {}", of(id)),
-            Asked::Note { changes, .. } if changes.is_empty() => return None,
-            Asked::Note { about, changes } => {
-                let changes: Vec<String> = changes.iter().map(NoteChange::spoken).collect();
-                format!("about {}: {}", about.spoken(), changes.join("; "))
+            MemoryRequest::Search { .. } | MemoryRequest::Query { .. } => return None,
+            MemoryRequest::Add { text, .. } => format!("“{text}”"),
+            MemoryRequest::Feedback { id, helpful: true } => {
+                format!("that it helped to know {}", of(id))
+            }
+            MemoryRequest::Feedback { id, helpful: false } => {
+                format!("that it misled to know {}", of(id))
+            }
+            MemoryRequest::Forget { id } => format!("no longer {}", of(id)),
+            MemoryRequest::Note { changes, .. } if changes.is_empty() => return None,
+            MemoryRequest::Note { about, changes } => {
+                let changes: Vec<String> = changes.iter().map(NoteChange::describe).collect();
+                format!("about {}: {}", about.subject(), changes.join("; "))
             }
         })
     }
@@ -142,7 +146,7 @@ impl Tool for MemoryTool {
     fn action(&self, call: &Invocation<'_>) -> Action {
         // What is not understood does nothing: the model is told what is wrong.
         let asked = arguments(call.arguments).ok();
-        match asked.and_then(|asked| self.spoken(&asked)) {
+        match asked.and_then(|asked| self.describe_change(&asked)) {
             Some(what) => Action::Persist(what),
             None => Action::Read,
         }
@@ -230,7 +234,7 @@ fn scope<'a>(parts: &Parts, about: About, workspace: &'a str) -> (notes::Scope<'
 
 fn listed(about: About, notes: &[Note], limit: usize) -> String {
     let size = notes::size(notes.iter().map(|note| note.text.as_str()));
-    let about = about.spoken();
+    let about = about.subject();
     let mut said = format!("The notes about {about} ({size} of {limit} characters) are:");
     for note in notes {
         said.push_str(&format!("\n- {}", frame::harmless(&note.text)));
@@ -247,7 +251,7 @@ async fn search(
     text: &str,
     limit: usize,
 ) -> Result<Outcome, Outcome> {
-    let place = Place { session: call.session, workspace: &call.workplace.workspace };
+    let place = MemoryPlace { session: call.session, workspace: &call.workplace.workspace };
     let answers = parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
     let (mut found, mut troubles) = (Vec::new(), Vec::new());
     for answered in answers {
@@ -308,7 +312,7 @@ async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -
         tags: &fact.tags,
         source: &fact.source,
         key: call.id,
-        place: Place { session: call.session, workspace: &call.workplace.workspace },
+        place: MemoryPlace { session: call.session, workspace: &call.workplace.workspace },
     };
     let answers = parts.memory.ask(|provider| provider.remember(new)).await;
     let mut said = String::new();
@@ -332,7 +336,7 @@ async fn forget_elsewhere(
 ) -> Result<Outcome, Outcome> {
     let unknown = || Outcome::failed(format!("There is no memory {provider}:{id}."));
     let named = parts.memory.named(provider).ok_or_else(unknown)?;
-    match parts.memory.heard(named, named.forget(id)).await {
+    match parts.memory.await_answer(named, named.forget(id)).await {
         Ok(true) => Ok(Outcome::said(format!("{provider}:{id} is forgotten."))),
         Ok(false) => Err(unknown()),
         Err(words) => Err(Outcome::failed(format!("Nothing was forgotten: {words}"))),

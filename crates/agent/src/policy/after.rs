@@ -4,14 +4,14 @@ use std::path::Path;
 
 use mainstay_tools::Action;
 
-use super::{Act, Decision, Judged, Need, Policy, command};
+use super::{Act, Decision, Judgement, Need, Policy, command};
 use crate::taint::Origins;
 
 impl Policy {
     /// What is to happen with an action, in a session with words from these origins. Before it leaves
     /// something that later sessions go by, or reaches a place it has not heard from, a tainted
     /// session does what [`Policy::tainted`] says, also where others would just do it.
-    pub fn judge_after(&self, origins: &Origins, act: &Act, workspace: &Path) -> Judged {
+    pub fn judge_after(&self, origins: &Origins, act: &Act, workspace: &Path) -> Judgement {
         let judged = self.judge(act, workspace);
         let Some(first) = origins.first() else { return judged };
         if judged.decision == Decision::Deny || judged.decision > self.tainted {
@@ -50,7 +50,7 @@ impl Policy {
         };
         let reason = format!("{why}, and the session has read words from {first}");
         let decision = judged.decision.max(self.tainted);
-        Judged { decision, class: judged.class, reason: Some(reason), needs }
+        Judgement { decision, class: judged.class, reason: Some(reason), needs }
     }
 }
 

@@ -61,7 +61,7 @@ impl Class {
     ];
 
     /// What a command of this class does, in words that follow "this command".
-    pub fn spoken(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Read => "only looks",
             Self::WriteInside => "changes files in the workspace",
@@ -160,7 +160,7 @@ impl std::fmt::Display for Prefix {
 
 /// What a whole line would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct LineJudgement {
     /// Every command in it, wherever it stands. A line that was read has at least one.
     pub stages: Vec<Stage>,
     /// Why the line could not be read, where it could not.
@@ -170,7 +170,7 @@ pub struct Judged {
     pub only_bash: bool,
 }
 
-impl Judged {
+impl LineJudgement {
     /// All that the line may do.
     pub fn classes(&self) -> Classes {
         self.stages.iter().fold(Classes::READ, |classes, stage| classes.and(stage.classes))
@@ -203,7 +203,7 @@ const LONGEST: usize = 64 * 1024;
 
 /// Says what a line would do when a shell runs it in the workspace. It takes a bounded time and a
 /// bounded depth of the stack, whatever the line is.
-pub fn judge(line: &str, workspace: &Path) -> Judged {
+pub fn judge(line: &str, workspace: &Path) -> LineJudgement {
     if line.len() > LONGEST {
         return unclear(line, "it is too long");
     }
@@ -226,7 +226,7 @@ pub fn judge(line: &str, workspace: &Path) -> Judged {
     if stages.is_empty() {
         stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
     }
-    Judged { stages, unclear, only_bash }
+    LineJudgement { stages, unclear, only_bash }
 }
 
 /// Whether a character shows nothing, or changes how others are shown.
@@ -252,10 +252,10 @@ fn feared(text: &str) -> Classes {
 }
 
 /// A line that cannot be read may do all that its words let one fear.
-fn unclear(line: &str, why: &'static str) -> Judged {
+fn unclear(line: &str, why: &'static str) -> LineJudgement {
     let text = line.chars().take(300).collect();
     let stage = Stage { text, classes: feared(line), prefix: None };
-    Judged { stages: vec![stage], unclear: Some(why), only_bash: false }
+    LineJudgement { stages: vec![stage], unclear: Some(why), only_bash: false }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Rule {
     }
 
     /// What it lets through, in words.
-    pub fn spoken(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Command(prefix) => format!("commands that start with `{prefix}`"),
             Self::Directory(path) => format!("changes in {}", path.display()),

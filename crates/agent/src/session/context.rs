@@ -15,9 +15,9 @@ use crate::{Result, session::offered_tools, session::prompt};
 #[derive(Clone, Debug, Serialize)]
 pub struct Context {
     /// Its parts, the fixed ones first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContextPart>,
     /// The largest results of tools.
-    pub largest: Vec<Large>,
+    pub largest: Vec<LargeResult>,
     /// All tokens.
     pub tokens: u64,
     /// How many the model takes, where that is known.
@@ -28,7 +28,7 @@ pub struct Context {
 
 /// A part of a request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct ContextPart {
     /// What it is.
     pub name: String,
     /// Its bytes; a picture counts as some.
@@ -39,7 +39,7 @@ pub struct Part {
 
 /// A large result.
 #[derive(Clone, Debug, Serialize)]
-pub struct Large {
+pub struct LargeResult {
     /// The tool.
     pub tool: String,
     /// What it was asked for, shortened.
@@ -151,9 +151,9 @@ fn made_of(
     }
     sizes.push(("tools".to_owned(), specs.iter().map(offered_tools::size).sum()));
     sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));
-    let parts: Vec<Part> = sizes
+    let parts: Vec<ContextPart> = sizes
         .into_iter()
-        .map(|(name, bytes)| Part { name, bytes, tokens: tokens(bytes, bytes_a_token) })
+        .map(|(name, bytes)| ContextPart { name, bytes, tokens: tokens(bytes, bytes_a_token) })
         .collect();
     Context {
         tokens: parts.iter().map(|part| part.tokens).sum(),
@@ -241,7 +241,7 @@ impl Kinds {
     }
 }
 
-fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<Large> {
+fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<LargeResult> {
     let mut calls = Vec::new();
     let mut found = Vec::new();
     for message in messages {
@@ -256,7 +256,7 @@ fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<Large> {
                         result.content.iter().filter_map(Content::text).map(str::len).sum();
                     let asked = calls.iter().rev().find(|call| call.id == result.call);
                     let asked = asked.map_or("", |call| call.arguments.as_str());
-                    found.push(Large {
+                    found.push(LargeResult {
                         tool: result.name.clone(),
                         asked: asked.chars().take(60).collect(),
                         tokens: tokens(bytes, bytes_a_token),

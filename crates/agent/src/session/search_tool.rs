@@ -46,7 +46,7 @@ pub(crate) struct SessionSearch {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SearchArguments {
     /// Words, "phrases", begin*, -without.
     query: Option<String>,
     /// Only this one.
@@ -72,7 +72,7 @@ impl Tool for SessionSearch {
                 "Looks into the user's earlier sessions: searches them (query), reads one \
                           (session, around), or lists the latest (neither)."
                     .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<SearchArguments>(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Tool for SessionSearch {
 
     fn run<'a>(&'a self, call: Invocation<'a>, _: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            let arguments: Arguments = match mainstay_tools::arguments(call.arguments) {
+            let arguments: SearchArguments = match mainstay_tools::arguments(call.arguments) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -110,7 +110,7 @@ impl Tool for SessionSearch {
 fn discover(
     parts: &Arc<Parts>,
     query: &str,
-    arguments: &Arguments,
+    arguments: &SearchArguments,
     here: Option<SessionId>,
 ) -> Result<Outcome> {
     let mut filter = Filter::default();
@@ -205,7 +205,7 @@ fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome>
 }
 
 /// Lists the sessions that were used last.
-fn browse(parts: &Arc<Parts>, arguments: &Arguments) -> Result<Outcome> {
+fn browse(parts: &Arc<Parts>, arguments: &SearchArguments) -> Result<Outcome> {
     let limit = u32::try_from(arguments.limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
     let sessions = parts.store.read(|tx| session::list(tx, parts.owner, limit))?;
     let data: String = sessions

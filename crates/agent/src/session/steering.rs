@@ -12,10 +12,10 @@ use crate::sync::lock;
 /// The turn takes it between two rounds and writes it down before it tells of it, so whatever is
 /// [taken back](Steering::take_back) was not heard, and nothing is both.
 #[derive(Clone, Debug, Default)]
-pub struct Steering(Arc<Mutex<Waiting>>);
+pub struct Steering(Arc<Mutex<QueuedWishes>>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedWishes {
     said: VecDeque<Vec<Content>>,
     /// That the conversation be compacted, and what to look after.
     compaction: Option<Option<String>>,
@@ -58,7 +58,7 @@ impl Steering {
         self.waiting().compaction.take()
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, QueuedWishes> {
         lock(&self.0)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-use super::Tree;
+use super::SkillFiles;
 
 /// Whether a letter is seen by a model and not by a person.
 pub(super) fn is_hidden(letter: char) -> bool {
@@ -34,7 +34,7 @@ pub fn visible(text: &str) -> String {
 }
 
 /// What differs between two skills, as a unified diff of each file. Nothing in it hides.
-pub fn diff(before: &Tree, after: &Tree) -> String {
+pub fn diff(before: &SkillFiles, after: &SkillFiles) -> String {
     let mut names: Vec<&String> = before.files.keys().chain(after.files.keys()).collect();
     names.sort();
     names.dedup();
@@ -53,11 +53,11 @@ pub fn diff(before: &Tree, after: &Tree) -> String {
             label(old.is_some(), "a"),
             label(new.is_some(), "b")
         ));
-        let runs = |file: Option<&super::tree::Content>| file.is_some_and(|file| file.executable);
+        let runs = |file: Option<&super::tree::SkillFile>| file.is_some_and(|file| file.executable);
         if runs(old) != runs(new) {
             text.push_str(if runs(new) { "can be run\n" } else { "cannot be run any more\n" });
         }
-        let bytes = |file: Option<&super::tree::Content>| {
+        let bytes = |file: Option<&super::tree::SkillFile>| {
             file.map(|file| file.bytes.clone()).unwrap_or_default()
         };
         let (old, new) = (bytes(old), bytes(new));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_all_that_it_would_hide() {
-        let (mut before, mut after) = (Tree::default(), Tree::default());
+        let (mut before, mut after) = (SkillFiles::default(), SkillFiles::default());
         before.change("SKILL.md", Some("one\ntwo\n"));
         after.change("SKILL.md", Some("one\nthr\u{200b}ee \u{1b}[2J\n"));
         after.change("scripts/run.sh", Some("#!/bin/sh\n"));

@@ -60,7 +60,7 @@ impl fmt::Display for Warning {
 
 /// The skills of a workspace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Found {
+pub struct FoundSkills {
     /// Those that hold, by name.
     pub skills: Vec<Skill>,
     /// Those that have the name of one that holds.
@@ -69,7 +69,7 @@ pub struct Found {
     pub warnings: Vec<Warning>,
 }
 
-impl Found {
+impl FoundSkills {
     /// The skill of a name.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.front.name == name)
@@ -112,15 +112,15 @@ impl Found {
 /// paths that were given, before those what the project brings, from its root down.
 ///
 /// Without any this is a few calls that find nothing. Of each skill the front matter is read.
-pub fn find(places: &Places, workspace: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find(places: &Places, workspace: &Path) -> FoundSkills {
+    let mut found = FoundSkills::default();
     let mut ranks = Vec::new();
     if let Some(home) = &places.home {
-        let at = Place { origin: Origin::Home, rank: 0, within: None };
+        let at = SkillDirectory { origin: Origin::Home, rank: 0, within: None };
         at.look(home, &mut found, &mut ranks);
     }
     for path in &places.given {
-        let at = Place { origin: Origin::Given, rank: 1, within: None };
+        let at = SkillDirectory { origin: Origin::Given, rank: 1, within: None };
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             found.warn(path, "there is nothing; [skills] paths names it");
         } else if path.join(FILE).exists() {
@@ -133,7 +133,7 @@ pub fn find(places: &Places, workspace: &Path) -> Found {
     let root = levels.first().copied().unwrap_or(workspace);
     for (rank, directory) in (2..).zip(&levels) {
         for name in OF_WORKSPACES {
-            let at = Place { origin: Origin::Workspace, rank, within: Some(root) };
+            let at = SkillDirectory { origin: Origin::Workspace, rank, within: Some(root) };
             at.look(&directory.join(name), &mut found, &mut ranks);
         }
     }
@@ -143,7 +143,7 @@ pub fn find(places: &Places, workspace: &Path) -> Found {
 
 /// A directory of skills.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct SkillDirectory<'a> {
     origin: Origin,
     /// Those of a higher rank hold before those of a lower one.
     rank: usize,
@@ -151,9 +151,9 @@ struct Place<'a> {
     within: Option<&'a Path>,
 }
 
-impl Place<'_> {
+impl SkillDirectory<'_> {
     /// Takes in all skills of a directory.
-    fn look(&self, directory: &Path, found: &mut Found, ranks: &mut Vec<usize>) {
+    fn look(&self, directory: &Path, found: &mut FoundSkills, ranks: &mut Vec<usize>) {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
@@ -179,7 +179,13 @@ impl Place<'_> {
     }
 
     /// Takes in the skill of a folder, or says why not.
-    fn take(&self, folder: &Path, directory: &Path, found: &mut Found, ranks: &mut Vec<usize>) {
+    fn take(
+        &self,
+        folder: &Path,
+        directory: &Path,
+        found: &mut FoundSkills,
+        ranks: &mut Vec<usize>,
+    ) {
         let file = folder.join(FILE);
         match self.skill(folder, directory) {
             Ok(Some(skill)) => found.add(skill, self.rank, ranks),
@@ -315,9 +321,9 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Scene(tempfile::TempDir);
+    struct SkillsFixture(tempfile::TempDir);
 
-    impl Scene {
+    impl SkillsFixture {
         fn new() -> Self {
             let scene = Self(tempfile::tempdir().unwrap());
             fs::create_dir_all(scene.path("repo/.git")).unwrap();
@@ -340,24 +346,24 @@ mod tests {
             mainstay_store::fsatomic::write(&folder.join(FILE), text.as_bytes(), 0o644).unwrap();
         }
 
-        fn found(&self) -> Found {
+        fn found(&self) -> FoundSkills {
             let given = vec![self.path("given")].into_iter().filter(|path| path.exists()).collect();
             find(&Places { home: Some(self.path("home/skills")), given }, &self.path("repo/a"))
         }
     }
 
-    fn names(found: &Found) -> Vec<(&str, Origin)> {
+    fn names(found: &FoundSkills) -> Vec<(&str, Origin)> {
         found.skills.iter().map(|skill| (skill.front.name.as_str(), skill.origin)).collect()
     }
 
     #[test]
     fn without_skills_nothing_is_found_and_nothing_is_wrong() {
-        assert_eq!(Scene::new().found(), Found::default());
+        assert_eq!(SkillsFixture::new().found(), FoundSkills::default());
     }
 
     #[test]
     fn what_is_nearer_holds_and_what_it_hides_is_known() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/one", "one", "home");
         scene.put("home/skills/two", "two", "home");
         scene.put("given/two", "two", "given");
@@ -380,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_given_path_is_a_skill_or_holds_some() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("given", "given", "itself");
         assert_eq!(names(&scene.found()), [("given", Origin::Given)]);
         let gone = Places { home: None, given: vec![scene.path("nowhere")] };
@@ -390,7 +396,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_a_warning_with_its_file_and_never_the_end_of_the_rest() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/good", "good", "fine");
         scene.put("home/skills/folder", "other", "a wrong name");
         scene.put_text("home/skills/bare", "no front matter");
@@ -438,7 +444,7 @@ mod tests {
 
     #[test]
     fn one_name_twice_in_one_place_is_said_and_a_link_to_the_same_is_not() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("repo/.agents/skills/both", "both", "this one");
         fs::create_dir_all(scene.path("repo/.claude")).unwrap();
         symlink("../.agents/skills", scene.path("repo/.claude/skills")).unwrap();
@@ -456,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_skill_tells_its_body_and_its_files() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/one", "one", "x");
         fs::create_dir_all(scene.path("home/skills/one/scripts")).unwrap();
         let script = scene.path("home/skills/one/scripts/run.sh");

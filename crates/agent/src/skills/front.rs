@@ -35,7 +35,7 @@ pub struct Front {
 /// The same as it is written. Keys that nobody knows say nothing.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Written {
+struct WrittenFrontMatter {
     name: Option<Value>,
     description: Option<Value>,
     license: Option<Value>,
@@ -77,7 +77,7 @@ impl Front {
             // What anchors and aliases unfold to is bounded: a project may bring hundreds of these.
             budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 4 * NODES, max_depth: 32 },
         };
-        let written: Written = serde_saphyr::from_str_with_options(yaml, options)
+        let written: WrittenFrontMatter = serde_saphyr::from_str_with_options(yaml, options)
             .map_err(|error| format!("its front matter cannot be read: {}", one_line(&error)))?;
         let name = text("name", written.name)?.ok_or("its front matter has no name")?;
         check_name(&name)?;
@@ -95,13 +95,13 @@ impl Front {
         Ok(Self {
             name,
             description,
-            license: written.license.map(spoken),
-            compatibility: written.compatibility.map(spoken),
+            license: written.license.map(value_text),
+            compatibility: written.compatibility.map(value_text),
             metadata: match written.metadata {
                 Some(Value::Object(metadata)) => metadata,
                 _ => Map::new(),
             },
-            allowed_tools: written.allowed_tools.map(spoken),
+            allowed_tools: written.allowed_tools.map(value_text),
         })
     }
 
@@ -170,10 +170,10 @@ fn text(key: &str, value: Option<Value>) -> Result<Option<String>, String> {
     }
 }
 
-fn spoken(value: Value) -> String {
+fn value_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
-        Value::Array(values) => values.into_iter().map(spoken).collect::<Vec<_>>().join(", "),
+        Value::Array(values) => values.into_iter().map(value_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

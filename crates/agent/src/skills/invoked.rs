@@ -5,7 +5,7 @@ use std::path::Path;
 use mainstay_store::Id;
 
 use super::front::check_name;
-use super::loading::{files, text, whose};
+use super::loading::{files, provenance, text};
 use super::{Places, Skill, find};
 
 /// How the words begin by which a skill is sent after what the user typed.
@@ -13,7 +13,7 @@ pub const CALLED: &str = "[Mainstay: the user calls for the skill ";
 
 /// A skill that the user called for.
 #[derive(Clone, Debug)]
-pub struct Invoked {
+pub struct InvokedSkill {
     /// The skill.
     pub skill: Skill,
     /// What is sent after the user's words.
@@ -30,7 +30,11 @@ pub fn is_invocation(typed: &str) -> Option<(&str, &str)> {
 
 /// The skill that a text calls for; nothing where it calls for none that there is. An error says why
 /// it cannot be used.
-pub fn invoked(places: &Places, workspace: &Path, typed: &str) -> Option<Result<Invoked, String>> {
+pub fn invoked(
+    places: &Places,
+    workspace: &Path,
+    typed: &str,
+) -> Option<Result<InvokedSkill, String>> {
     let (name, words) = is_invocation(typed)?;
     let found = find(places, workspace);
     let skill = found.get(name)?;
@@ -47,10 +51,10 @@ pub fn invoked(places: &Places, workspace: &Path, typed: &str) -> Option<Result<
     let told = format!(
         "{CALLED}{name}, {}{with}]\n<skill {nonce}>\n{body}\n</skill \
          {nonce}>\n[Mainstay: {}]",
-        whose(skill),
+        provenance(skill),
         files(skill)
     );
-    Some(Ok(Invoked { skill: skill.clone(), told }))
+    Some(Ok(InvokedSkill { skill: skill.clone(), told }))
 }
 
 #[cfg(test)]

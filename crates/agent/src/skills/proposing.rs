@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::discovery::FILE;
 use super::front::{check_name, with_metadata};
-use super::proposal::{self, Change, NAME, Proposal, State, Which};
-use super::tree::{Tree, check_path};
+use super::proposal::{self, FileChange, NAME, Proposal, ProposalFilter, ProposalState};
+use super::tree::{SkillFiles, check_path};
 use super::{Origin, Shelf, find};
 use crate::agent::{Agent, Parts, blocking};
 use crate::{Result, taint};
@@ -36,18 +36,18 @@ pub(crate) struct ProposeSkill {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ProposeSkillArguments {
     /// a-z, 0-9 and hyphens
     name: String,
     /// Why it is worth keeping, for the person who decides.
     reason: String,
     /// Files to write; the others of the skill stay.
-    files: Vec<File>,
+    files: Vec<ProposedFile>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ProposedFile {
     /// SKILL.md, scripts/…, references/… or assets/…
     path: String,
     /// All of it; left out, the file goes.
@@ -64,7 +64,7 @@ impl ProposeSkill {
             Some(parts) => Agent { parts },
             None => return Ok(Err(refused("the agent is going"))),
         };
-        let given: Arguments = match mainstay_tools::arguments(call.arguments) {
+        let given: ProposeSkillArguments = match mainstay_tools::arguments(call.arguments) {
             Ok(given) => given,
             Err(outcome) => return Ok(Err(outcome)),
         };
@@ -77,7 +77,7 @@ impl ProposeSkill {
         };
         let (owner, store) = (agent.owner(), &agent.parts.store);
         let (waiting, tainted) = store.read(|tx| -> Result<_> {
-            let waiting = proposal::list(tx, owner, Which::Waiting)?;
+            let waiting = proposal::list(tx, owner, ProposalFilter::Waiting)?;
             Ok((waiting, taint::of_session(tx, session)?))
         })?;
         let others = waiting.iter().filter(|other| other.id != id).count();
@@ -86,7 +86,7 @@ impl ProposeSkill {
         }
         let shelf = Shelf::at(home);
         let origin = tainted.first().map(str::to_owned);
-        let proposal = match drawn_up(&shelf, given, (id, session), origin) {
+        let proposal = match draft_proposal(&shelf, given, (id, session), origin) {
             Ok(proposal) => proposal,
             Err(what) => return Ok(Err(refused(&what))),
         };
@@ -116,7 +116,7 @@ impl Tool for ProposeSkill {
                           begins with YAML front matter: name, and a description that says what it \
                           does and when to use it."
                     .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<ProposeSkillArguments>(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Tool for ProposeSkill {
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
-        match mainstay_tools::arguments::<Arguments>(call.arguments) {
+        match mainstay_tools::arguments::<ProposeSkillArguments>(call.arguments) {
             Ok(given) if check_name(&given.name).is_ok() => {
                 Action::Propose(format!("the skill {}", given.name))
             }
@@ -150,13 +150,13 @@ impl Tool for ProposeSkill {
 }
 
 /// The proposal that a call asks for, or what is wrong with it.
-fn drawn_up(
+fn draft_proposal(
     shelf: &Shelf,
-    given: Arguments,
+    given: ProposeSkillArguments,
     (id, session): (Id, SessionId),
     origin: Option<String>,
 ) -> std::result::Result<Proposal, String> {
-    let Arguments { name, reason, files } = given;
+    let ProposeSkillArguments { name, reason, files } = given;
     check_name(&name)?;
     if files.is_empty() || files.len() > MOST_FILES {
         return Err(format!("give 1 to {MOST_FILES} files"));
@@ -165,8 +165,8 @@ fn drawn_up(
     if bytes.sum::<usize>() > MOST_BYTES {
         return Err("the files are more than 256 KiB together".to_owned());
     }
-    let mut changes: Vec<Change> = Vec::new();
-    for File { path, content } in files {
+    let mut changes: Vec<FileChange> = Vec::new();
+    for ProposedFile { path, content } in files {
         check_path(&path)?;
         if changes.iter().any(|change| change.path == path) {
             return Err(format!("{path} is there twice"));
@@ -174,7 +174,7 @@ fn drawn_up(
         if content.as_ref().is_some_and(|content| content.contains('\0')) {
             return Err(format!("{path} holds a NUL; only texts can be proposed"));
         }
-        changes.push(Change { path, content });
+        changes.push(FileChange { path, content });
     }
     let base = shelf.read(&name).map_err(|trouble| trouble.to_string())?;
     let before = base.clone().unwrap_or_default();
@@ -183,11 +183,11 @@ fn drawn_up(
         session,
         name,
         reason: reason.chars().take(2_000).collect(),
-        base: base.as_ref().map(Tree::hash),
+        base: base.as_ref().map(SkillFiles::hash),
         result: String::new(),
         files: changes,
         origin,
-        state: State::Waiting,
+        state: ProposalState::Waiting,
         proposed_at: 0,
         decided_by: None,
         decided_at: None,
@@ -207,7 +207,7 @@ fn drawn_up(
             .ok_or("write the metadata in SKILL.md with a line for each key")?;
         after.change(FILE, Some(&marked));
         proposal.files.retain(|change| change.path != FILE);
-        proposal.files.push(Change { path: FILE.to_owned(), content: Some(marked) });
+        proposal.files.push(FileChange { path: FILE.to_owned(), content: Some(marked) });
     }
     proposal.result = after.hash();
     Ok(proposal)
@@ -223,16 +223,20 @@ mod tests {
 
     type Files<'a> = &'a [(&'a str, Option<&'a str>)];
 
-    fn given(files: Files<'_>) -> Arguments {
-        let files = files.iter().map(|(path, content)| File {
+    fn given(files: Files<'_>) -> ProposeSkillArguments {
+        let files = files.iter().map(|(path, content)| ProposedFile {
             path: (*path).to_owned(),
             content: content.map(str::to_owned),
         });
-        Arguments { name: "one".to_owned(), reason: "why".to_owned(), files: files.collect() }
+        ProposeSkillArguments {
+            name: "one".to_owned(),
+            reason: "why".to_owned(),
+            files: files.collect(),
+        }
     }
 
-    fn drawn(shelf: &Shelf, given: Arguments) -> std::result::Result<Proposal, String> {
-        drawn_up(shelf, given, (Id::new(), SessionId::new()), None)
+    fn drawn(shelf: &Shelf, given: ProposeSkillArguments) -> std::result::Result<Proposal, String> {
+        draft_proposal(shelf, given, (Id::new(), SessionId::new()), None)
     }
 
     const TEXT: &str = "---\nname: one\ndescription: x\n---\nDo it.\n";
@@ -263,7 +267,7 @@ mod tests {
         }
         let proposal = drawn(&shelf, given(&[("SKILL.md", Some(TEXT))])).unwrap();
         assert_eq!(proposal.base, None);
-        shelf.lock().unwrap().put("one", &proposal.applied(&Tree::default()), None).unwrap();
+        shelf.lock().unwrap().put("one", &proposal.applied(&SkillFiles::default()), None).unwrap();
         let said = drawn(&shelf, given(&[("SKILL.md", Some(TEXT))])).unwrap_err();
         assert!(said.contains("changes nothing"), "{said}");
         let more = drawn(&shelf, given(&[("scripts/a.sh", Some("#!/bin/sh\n"))])).unwrap();
@@ -275,8 +279,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (shelf, ids) = (Shelf::at(directory.path()), (Id::new(), SessionId::new()));
         let origin = Some("example.org".to_owned());
-        let proposal = drawn_up(&shelf, given(&[("SKILL.md", Some(TEXT))]), ids, origin).unwrap();
-        let tree = proposal.applied(&Tree::default());
+        let proposal =
+            draft_proposal(&shelf, given(&[("SKILL.md", Some(TEXT))]), ids, origin).unwrap();
+        let tree = proposal.applied(&SkillFiles::default());
         let said = tree.front("one").unwrap().metadata[ORIGIN].as_str().unwrap().to_owned();
         assert!(said.ends_with("which had read words from example.org"), "{said}");
         assert_eq!(tree.hash(), proposal.result);

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 use mainstay_store::fsatomic;
 use sha2::{Digest as _, Sha256};
 
-use super::Trouble;
+use super::SkillError;
 use super::discovery::FILE;
 use super::front::{Front, check_name};
 
@@ -19,30 +19,30 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The files of a skill, by their paths below its folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    pub(super) files: BTreeMap<String, Content>,
+pub struct SkillFiles {
+    pub(super) files: BTreeMap<String, SkillFile>,
 }
 
 /// A file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct SkillFile {
     pub(super) bytes: Vec<u8>,
     pub(super) executable: bool,
 }
 
-impl Tree {
+impl SkillFiles {
     /// Reads a folder. What git keeps in it is no part of the skill.
-    pub fn read(folder: &Path) -> Result<Self, Trouble> {
+    pub fn read(folder: &Path) -> Result<Self, SkillError> {
         let mut tree = Self::default();
         let mut room = MOST_BYTES;
-        let invalid = |what: String| Trouble::Invalid { path: folder.to_owned(), what };
+        let invalid = |what: String| SkillError::Invalid { path: folder.to_owned(), what };
         let mut left = vec![folder.to_owned()];
         while let Some(directory) = left.pop() {
-            let entries = fs::read_dir(&directory).map_err(|e| Trouble::file(&directory, e))?;
+            let entries = fs::read_dir(&directory).map_err(|e| SkillError::file(&directory, e))?;
             for entry in entries {
-                let entry = entry.map_err(|error| Trouble::file(&directory, error))?;
+                let entry = entry.map_err(|error| SkillError::file(&directory, error))?;
                 let path = entry.path();
-                let looked = entry.metadata().map_err(|error| Trouble::file(&path, error))?;
+                let looked = entry.metadata().map_err(|error| SkillError::file(&path, error))?;
                 let inner = path.strip_prefix(folder).unwrap_or(&path);
                 let name = inner.to_str().ok_or_else(|| {
                     invalid(format!("the name of {} is no text", inner.to_string_lossy()))
@@ -62,12 +62,12 @@ impl Tree {
                 let mut bytes = Vec::new();
                 let read =
                     File::open(&path).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
-                read.map_err(|error| Trouble::file(&path, error))?;
+                read.map_err(|error| SkillError::file(&path, error))?;
                 room = room
                     .checked_sub(bytes.len() as u64)
                     .ok_or_else(|| invalid("it grows while it is read".to_owned()))?;
                 let executable = looked.permissions().mode() & 0o111 != 0;
-                tree.files.insert(name.to_owned(), Content { bytes, executable });
+                tree.files.insert(name.to_owned(), SkillFile { bytes, executable });
             }
         }
         Ok(tree)
@@ -97,7 +97,7 @@ impl Tree {
         let was = self.files.get(path).is_some_and(|before| before.executable);
         let executable = was || text.starts_with("#!");
         let bytes = text.as_bytes().to_vec();
-        self.files.insert(path.to_owned(), Content { bytes, executable });
+        self.files.insert(path.to_owned(), SkillFile { bytes, executable });
     }
 
     /// A path that is one of a file and one of a folder, so that nobody could write both.
@@ -120,12 +120,12 @@ impl Tree {
 
     /// Writes it to a folder that is not there yet. It is durable when this returns, but for the
     /// folder's own name.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), Trouble> {
+    pub(super) fn write(&self, folder: &Path) -> Result<(), SkillError> {
         let mut directories = vec![folder.to_owned()];
-        fsatomic::private_directory(folder).map_err(|error| Trouble::file(folder, error))?;
+        fsatomic::private_directory(folder).map_err(|error| SkillError::file(folder, error))?;
         for (name, content) in &self.files {
             let path = folder.join(name);
-            let trouble = |error| Trouble::file(&path, error);
+            let trouble = |error| SkillError::file(&path, error);
             let inner = Path::new(name).ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
             let mut inner: Vec<_> = inner.map(|at| folder.join(at)).collect();
             while let Some(directory) = inner.pop() {
@@ -140,7 +140,7 @@ impl Tree {
         }
         for directory in directories.iter().rev() {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
-            synced.map_err(|error| Trouble::file(directory, error))?;
+            synced.map_err(|error| SkillError::file(directory, error))?;
         }
         Ok(())
     }
@@ -167,8 +167,8 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn tree() -> Tree {
-        let mut tree = Tree::default();
+    fn tree() -> SkillFiles {
+        let mut tree = SkillFiles::default();
         tree.change("SKILL.md", Some("---\nname: one\ndescription: x\n---\nDo it.\n"));
         tree.change("scripts/a/run.sh", Some("#!/bin/sh\necho hi\n"));
         tree.change("references/notes.md", Some("notes"));
@@ -181,7 +181,7 @@ mod tests {
         let folder = directory.path().join("one");
         tree().write(&folder).unwrap();
         fs::create_dir_all(folder.join(".git")).unwrap();
-        let read = Tree::read(&folder).unwrap();
+        let read = SkillFiles::read(&folder).unwrap();
         assert_eq!(read, tree());
         assert_eq!(read.hash(), tree().hash());
         assert!(read.files["scripts/a/run.sh"].executable);
@@ -218,7 +218,7 @@ mod tests {
         let folder = directory.path().join("one");
         tree().write(&folder).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.join("x")).unwrap();
-        assert!(Tree::read(&folder).unwrap_err().to_string().contains("x is a link"));
+        assert!(SkillFiles::read(&folder).unwrap_err().to_string().contains("x is a link"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a skill was not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum SkillError {
     /// A folder is no skill.
     #[error("{} is no skill: {what}", path.display())]
     Invalid {
@@ -47,7 +47,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl SkillError {
     pub(super) fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
     }

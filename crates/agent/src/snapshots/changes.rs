@@ -9,7 +9,7 @@ use mainstay_journal::{SessionId, TurnId};
 use mainstay_store::ReadTx;
 use mainstay_tools::snapshot::{Item, Listing, State, Why, escaped, unescaped};
 
-use super::mark::{self, Mark, Tree};
+use super::mark::{self, Mark, WorkspaceTree};
 use super::objects;
 use crate::Result;
 
@@ -22,12 +22,12 @@ pub(crate) struct Segment {
     /// When the last of them was taken.
     pub(crate) at: i64,
     marks: Vec<Mark>,
-    after: Option<(Option<Tree>, BTreeMap<String, State>)>,
+    after: Option<(Option<WorkspaceTree>, BTreeMap<String, State>)>,
 }
 
 /// A path that a turn changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct PathChange {
     /// Escaped.
     pub(crate) path: String,
     pub(crate) before: State,
@@ -68,7 +68,7 @@ pub(crate) fn segments(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Se
 
 impl Segment {
     /// What was changed.
-    pub(crate) fn changes(&self, tx: &mut ReadTx<'_>) -> Result<Vec<Change>> {
+    pub(crate) fn changes(&self, tx: &mut ReadTx<'_>) -> Result<Vec<PathChange>> {
         let first = self.tree();
         let mut before: BTreeMap<String, State> = BTreeMap::new();
         let mut tree_taken = false;
@@ -101,7 +101,7 @@ impl Segment {
                 None => None,
             };
             let after = held.or_else(|| after_files.and_then(|files| files.get(path)).cloned());
-            changes.push(Change { path: path.clone(), before: before.clone(), after });
+            changes.push(PathChange { path: path.clone(), before: before.clone(), after });
         }
         if let Some(tree) = first {
             let workspace = unescaped(&tree.workspace);
@@ -113,7 +113,7 @@ impl Segment {
                 }
                 // Nobody looked afterwards: everything may have been changed.
                 None => gather(tx, &workspace, &tree.root, &mut |path, state| {
-                    found.push(Change { path, before: state, after: None });
+                    found.push(PathChange { path, before: state, after: None });
                 })?,
             }
             changes.extend(found.into_iter().filter(|change| !before.contains_key(&change.path)));
@@ -133,7 +133,7 @@ impl Segment {
     }
 
     /// The workspace before the first command, where there was one.
-    pub(crate) fn tree(&self) -> Option<&Tree> {
+    pub(crate) fn tree(&self) -> Option<&WorkspaceTree> {
         self.marks.iter().find_map(|mark| match mark {
             Mark::Tree(tree) => Some(tree),
             _ => None,
@@ -161,7 +161,7 @@ impl Segment {
 }
 
 /// What a tree holds at a path; nothing where it is not in the tree, or not kept.
-fn find(tx: &mut ReadTx<'_>, tree: &Tree, path: &str) -> Result<Option<State>> {
+fn find(tx: &mut ReadTx<'_>, tree: &WorkspaceTree, path: &str) -> Result<Option<State>> {
     let (workspace, path) = (unescaped(&tree.workspace), unescaped(path));
     let Ok(inside) = path.strip_prefix(&workspace) else { return Ok(None) };
     let mut listing = objects::listing(tx, &tree.root)?;
@@ -189,7 +189,7 @@ fn compare(
     tx: &mut ReadTx<'_>,
     at: &Path,
     (before, after): (&str, &str),
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<PathChange>,
 ) -> Result<()> {
     if before == after {
         return Ok(());
@@ -206,7 +206,7 @@ fn compare(
         let (old_listing, new_listing) = (listing(old), listing(new));
         if state(old) != state(new) {
             let (before, after) = (state(old), Some(state(new)));
-            changes.push(Change { path: escaped(&path), before, after });
+            changes.push(PathChange { path: escaped(&path), before, after });
         }
         match (old_listing.is_empty(), new_listing.is_empty()) {
             (true, true) => {}
@@ -214,12 +214,12 @@ fn compare(
             // What is below something that is not kept is not known to be there or not.
             (false, true) if state(new).is_kept() => {
                 gather(tx, &path, &old_listing, &mut |path, before| {
-                    changes.push(Change { path, before, after: Some(State::Absent) });
+                    changes.push(PathChange { path, before, after: Some(State::Absent) });
                 })?;
             }
             (true, false) if state(old).is_kept() => {
                 gather(tx, &path, &new_listing, &mut |path, after| {
-                    changes.push(Change { path, before: State::Absent, after: Some(after) });
+                    changes.push(PathChange { path, before: State::Absent, after: Some(after) });
                 })?;
             }
             _ => {}

@@ -56,14 +56,14 @@ CREATE TABLE snapshot_sweeps (
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mark {
     /// The whole workspace, before a command.
-    Tree(Tree),
+    Tree(WorkspaceTree),
     /// Single paths, escaped, before a tool changes one of them.
     Files(BTreeMap<String, State>),
     /// How it all was when the turn ended or was parked.
     After {
         /// The workspace, where it was looked at before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree: Option<Tree>,
+        tree: Option<WorkspaceTree>,
         /// The single paths.
         files: BTreeMap<String, State>,
     },
@@ -71,7 +71,7 @@ pub(crate) enum Mark {
 
 /// A workspace at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tree {
+pub(crate) struct WorkspaceTree {
     /// The object of its listing.
     pub(crate) root: String,
     /// Its directory, escaped.
@@ -84,7 +84,7 @@ pub(crate) struct Tree {
     pub(crate) left_count: usize,
 }
 
-impl From<Scanned> for Tree {
+impl From<Scanned> for WorkspaceTree {
     fn from(scanned: Scanned) -> Self {
         Self {
             root: scanned.root,

@@ -9,12 +9,12 @@ use mainstay_tools::snapshot::{
 };
 use serde::Serialize;
 
-use super::changes::Change;
+use super::changes::PathChange;
 use super::objects::Object;
 
 /// What is to be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum UndoTarget {
     /// The last turn that changed files and is not undone yet.
     Last,
     /// Everything since before the turn with this number.
@@ -91,8 +91,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Goes back over one change.
-    pub(crate) fn take_back(&mut self, change: Change) {
-        let Change { path, before, after } = change;
+    pub(crate) fn take_back(&mut self, change: PathChange) {
+        let PathChange { path, before, after } = change;
         let (workplace, limits) = (self.workplace, self.limits);
         let (looked, virtually) = self.paths.entry(path.clone()).or_insert_with(|| {
             let looked = look(workplace, &unescaped(&path), limits);

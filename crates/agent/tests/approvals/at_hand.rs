@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mainstay_agent::approvals::requests::{self, Effort, Given, Standing, Which};
+use mainstay_agent::approvals::requests::{self, Decider, Effort, RequestFilter, RequestStanding};
 use mainstay_agent::{Asker, Question, Request, Verdict};
 use mainstay_store::{OwnerId, Store};
 use mainstay_testkit::model::Reply;
@@ -45,7 +45,7 @@ impl Person {
 
     fn elsewhere(&self, request: &Request, verdict: &Verdict) {
         let (store, owner) = &self.store;
-        let given = Given { by: "another process", effort: Effort::Key };
+        let given = Decider { by: "another process", effort: Effort::Key };
         store.write(|tx| requests::decide(tx, *owner, request.id, verdict, given)).unwrap();
     }
 }
@@ -99,8 +99,8 @@ fn a_yes_at_hand_is_a_row_before_it_is_asked_and_a_decision_before_it_is_done() 
         work.ask_here(person.clone());
         assert_eq!(turn(&mut work, "write").await.ended.answer, "done");
         assert_eq!(person.seen(), ["waiting"]);
-        let all = place.requests(Which::All);
-        assert!(matches!(all[0].standing, Standing::Allowed(_)) && all[0].used_at.is_some());
+        let all = place.requests(RequestFilter::All);
+        assert!(matches!(all[0].standing, RequestStanding::Allowed(_)) && all[0].used_at.is_some());
         assert_eq!(place.file("a").as_deref(), Some("x"));
     });
 }
@@ -171,14 +171,14 @@ fn to_cancel_takes_the_prompt_away_and_the_request_with_it() {
             let (input, mut observer) = (input("write"), |_| {});
             let working = work.turn(&input, &mut observer, &cancel);
             let stopping = async {
-                while place.requests(Which::Waiting).is_empty() {
+                while place.requests(RequestFilter::Waiting).is_empty() {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 cancel.cancel();
             };
             let (ended, ()) = futures_util::future::join(working, stopping).await;
             assert_eq!(format!("{:?}", ended.unwrap().ending), "Over(Cancelled, None)");
-            assert!(place.requests(Which::Waiting).is_empty());
+            assert!(place.requests(RequestFilter::Waiting).is_empty());
             assert_eq!(place.file("a"), None);
         },
     );

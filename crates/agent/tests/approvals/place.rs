@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use mainstay_agent::approvals::requests::{self, Approval, Effort, Given, Outcome, Which};
+use mainstay_agent::approvals::requests::{
+    self, Approval, DecideOutcome, Decider, Effort, RequestFilter,
+};
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{
     AGENT, Agent, Event, Input, OpenSession, Opened, Settings, TurnEnding, TurnReport, Verdict,
@@ -142,29 +144,34 @@ impl Place {
     }
 
     /// The requests of the owner.
-    pub(crate) fn requests(&self, which: Which) -> Vec<Approval> {
+    pub(crate) fn requests(&self, which: RequestFilter) -> Vec<Approval> {
         let (store, owner) = self.store();
         store.read(|tx| requests::list(tx, owner, which)).unwrap()
     }
 
     /// The one request that waits.
     pub(crate) fn waiting(&self) -> Approval {
-        let mut waiting = self.requests(Which::Waiting);
+        let mut waiting = self.requests(RequestFilter::Waiting);
         assert_eq!(waiting.len(), 1, "{waiting:#?}");
         waiting.remove(0)
     }
 
     /// Decides as another process does.
-    pub(crate) fn decide(&self, approval: &Approval, verdict: &Verdict, effort: Effort) -> Outcome {
+    pub(crate) fn decide(
+        &self,
+        approval: &Approval,
+        verdict: &Verdict,
+        effort: Effort,
+    ) -> DecideOutcome {
         let (store, owner) = self.store();
-        let given = Given { by: "another process", effort };
+        let given = Decider { by: "another process", effort };
         store.write(|tx| requests::decide(tx, owner, approval.request.id, verdict, given)).unwrap()
     }
 
     /// Says yes as another process does.
     pub(crate) fn approve(&self, approval: &Approval) {
         let came = self.decide(approval, &Verdict::Once, Effort::Key);
-        assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
+        assert!(matches!(came, DecideOutcome::Done(_)), "{came:#?}");
     }
 
     /// What the model was told last of its calls.

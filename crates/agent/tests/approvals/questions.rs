@@ -1,8 +1,10 @@
 //! Questions of a model that nobody at hand can answer.
 
 use mainstay_agent::TurnEnding;
-use mainstay_agent::approvals::questions::{self, Asked, Outcome, Standing};
-use mainstay_agent::approvals::requests::Which;
+use mainstay_agent::approvals::questions::{
+    self, AnswerOutcome, QuestionStanding, RecordedQuestion,
+};
+use mainstay_agent::approvals::requests::RequestFilter;
 use mainstay_journal::turn::Parked;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
@@ -14,12 +16,12 @@ fn asking() -> Vec<Reply> {
     vec![Reply::call_of("ask_user", question), Reply::text("done")]
 }
 
-fn waiting(place: &Place) -> Vec<Asked> {
+fn waiting(place: &Place) -> Vec<RecordedQuestion> {
     let (store, owner) = place.store();
-    store.read(|tx| questions::list(tx, owner, Which::Waiting)).unwrap()
+    store.read(|tx| questions::list(tx, owner, RequestFilter::Waiting)).unwrap()
 }
 
-fn answer(place: &Place, asked: &Asked, text: &str) -> Outcome {
+fn answer(place: &Place, asked: &RecordedQuestion, text: &str) -> AnswerOutcome {
     let (store, owner) = place.store();
     store.write(|tx| questions::answer(tx, owner, asked.question.id, text, "me")).unwrap()
 }
@@ -41,11 +43,13 @@ fn a_question_waits_and_its_answer_is_the_result_of_the_call_once() {
         assert!(resume(&mut place.open(id)).await.is_parked());
         assert_eq!(waiting(place), asked);
 
-        assert!(matches!(answer(place, &asked[0], "1"), Outcome::Done(_)));
-        let Outcome::TooLate(late) = answer(place, &asked[0], "2") else {
+        assert!(matches!(answer(place, &asked[0], "1"), AnswerOutcome::Done(_)));
+        let AnswerOutcome::TooLate(late) = answer(place, &asked[0], "2") else {
             panic!("answered twice")
         };
-        assert!(matches!(&late.standing, Standing::Answered { answer, .. } if answer == "red"));
+        assert!(
+            matches!(&late.standing, QuestionStanding::Answered { answer, .. } if answer == "red")
+        );
         // A process that takes it up and dies takes nothing with it.
         drop(place.open(id));
         assert_eq!(resume(&mut place.open(id)).await.ended.answer, "done");
@@ -64,8 +68,10 @@ fn new_input_stands_for_an_answer() {
         let asked = waiting(place);
         assert_eq!(turn(&mut work, "green, of course").await.ended.answer, "done");
         assert!(waiting(place).is_empty());
-        let Outcome::TooLate(late) = answer(place, &asked[0], "red") else { panic!("answered") };
-        assert_eq!(late.standing, Standing::Lapsed);
+        let AnswerOutcome::TooLate(late) = answer(place, &asked[0], "red") else {
+            panic!("answered")
+        };
+        assert_eq!(late.standing, QuestionStanding::Lapsed);
     });
 }
 

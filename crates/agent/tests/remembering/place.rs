@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mainstay_agent::approvals::requests::{self, Effort, Given, Outcome, Which};
+use mainstay_agent::approvals::requests::{self, DecideOutcome, Decider, Effort, RequestFilter};
 use mainstay_agent::memory;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{
@@ -152,11 +152,11 @@ impl Place {
     /// Says yes to all that waits, as another process does.
     pub(crate) fn approve_all(&self) {
         let (store, owner) = (&self.store, self.owner);
-        let given = Given { by: "another process", effort: Effort::Word };
-        for waiting in store.read(|tx| requests::list(tx, owner, Which::Waiting)).unwrap() {
+        let given = Decider { by: "another process", effort: Effort::Word };
+        for waiting in store.read(|tx| requests::list(tx, owner, RequestFilter::Waiting)).unwrap() {
             let id = waiting.request.id;
             let came = store.write(|tx| requests::decide(tx, owner, id, &Verdict::Once, given));
-            assert!(matches!(came.unwrap(), Outcome::Done(_)));
+            assert!(matches!(came.unwrap(), DecideOutcome::Done(_)));
         }
     }
 

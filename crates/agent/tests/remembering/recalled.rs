@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use mainstay_agent::Compacted;
-use mainstay_agent::memory::{self, Memory, Provider, Query, Reply as Answer, Trouble};
+use mainstay_agent::memory::{self, Memory, Provider, ProviderError, Query, Reply as Answer};
 use mainstay_agent::policy::Policy;
 use mainstay_memory::facts;
 use mainstay_store::params;
@@ -156,13 +156,13 @@ impl Provider for Elsewhere {
         if self.0.is_ok() { "elsewhere" } else { "broken" }
     }
 
-    fn prompt<'a>(&'a self, _: memory::Place<'a>) -> BoxFuture<'a, Answer<Option<String>>> {
+    fn prompt<'a>(&'a self, _: memory::MemoryPlace<'a>) -> BoxFuture<'a, Answer<Option<String>>> {
         Box::pin(async { Ok(self.0.ok().map(|_| "ask elsewhere for the past".to_owned())) })
     }
 
     fn recall<'a>(&'a self, _: Query<'a>) -> BoxFuture<'a, Answer<Vec<Memory>>> {
         Box::pin(async {
-            let text = self.0.map_err(|words| Trouble(words.to_owned()))?.to_owned();
+            let text = self.0.map_err(|words| ProviderError(words.to_owned()))?.to_owned();
             Ok(vec![Memory { id: "a1".to_owned(), text, score: 0.9, ..Memory::default() }])
         })
     }

@@ -1,7 +1,7 @@
 //! What the commands of the chat do.
 
 use mainstay_agent::approvals::questions;
-use mainstay_agent::approvals::requests::{self, Which};
+use mainstay_agent::approvals::requests::{self, RequestFilter};
 use mainstay_agent::budget::dollars;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::{self, By};
@@ -292,8 +292,8 @@ impl Talk<'_> {
     fn approvals(&mut self) -> Result<(), Error> {
         let (store, owner) = (&self.place.store, self.place.owner);
         let (waiting, questions, rules) = store.read(|tx| -> mainstay_agent::Result<_> {
-            let waiting = requests::list(tx, owner, Which::Waiting)?;
-            let questions = questions::list(tx, owner, Which::Waiting)?;
+            let waiting = requests::list(tx, owner, RequestFilter::Waiting)?;
+            let questions = questions::list(tx, owner, RequestFilter::Waiting)?;
             Ok((waiting, questions, mainstay_agent::approvals::rules::remembered(tx, owner)?))
         })?;
         let mut lines: Vec<Line> = Vec::new();
@@ -319,7 +319,7 @@ impl Talk<'_> {
             lines.push(Line::dim("Nothing waits for a decision."));
         }
         for rule in &rules {
-            let words = clean(&wording::line(&rule.rule.spoken()));
+            let words = clean(&wording::line(&rule.rule.describe()));
             lines.push(
                 Line::styled("✓ ", Style::of(Colour::Green))
                     .and(&format!("always: {words}"), Style::PLAIN)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mainstay_agent::snapshots::{Conflicts, Plan, Undone, Which};
+use mainstay_agent::snapshots::{Conflicts, Plan, UndoTarget, Undone};
 use mainstay_agent::{Event, session::manage};
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +19,10 @@ impl Talk<'_> {
     /// Puts files back as they were before the last turn that changed any.
     pub(super) async fn undo(&mut self, rest: &str) -> Result<(), Error> {
         let (which, conflicts) = match rest {
-            "" => (Which::Last, Conflicts::Refuse),
-            "keep" => (Which::Last, Conflicts::Keep),
-            "force" => (Which::Last, Conflicts::Overwrite),
-            "redo" => (Which::Undo, Conflicts::Refuse),
+            "" => (UndoTarget::Last, Conflicts::Refuse),
+            "keep" => (UndoTarget::Last, Conflicts::Keep),
+            "force" => (UndoTarget::Last, Conflicts::Overwrite),
+            "redo" => (UndoTarget::Undo, Conflicts::Refuse),
             _ => {
                 return Err(Error::usage("/undo takes nothing, or keep, force or redo")
                     .hint("keep leaves what others changed since, force puts it back too."));
@@ -154,13 +154,13 @@ impl Talk<'_> {
 /// What an undo did, or why it did nothing.
 fn undone_lines(
     workspace: &Path,
-    which: Which,
+    which: UndoTarget,
     conflicts: Conflicts,
     plan: &Plan,
     undone: &Undone,
 ) -> Vec<Line> {
     let shown = |path: &str| clean(&within(workspace, path));
-    let redo = matches!(which, Which::Undo);
+    let redo = matches!(which, UndoTarget::Undo);
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         let mut lines = vec![Line::styled(
             "Nothing was undone: somebody else changed files since.",

@@ -1,6 +1,6 @@
 //! Skills in the chat: what there is, what is proposed, and what is called for by its name.
 
-use mainstay_agent::skills::{self, Proposal, State, Which, visible};
+use mainstay_agent::skills::{self, Proposal, ProposalFilter, ProposalState, visible};
 use mainstay_message::Content;
 use mainstay_store::ProcessIdentity;
 
@@ -77,7 +77,8 @@ impl Talk<'_> {
     fn list_skills(&mut self) -> Result<(), Error> {
         self.learn_skills();
         let owner = self.place.owner;
-        let waiting = self.place.store.read(|tx| skills::list(tx, owner, Which::Waiting))?;
+        let waiting =
+            self.place.store.read(|tx| skills::list(tx, owner, ProposalFilter::Waiting))?;
         let found = self.place.agent.skills(&self.place.workspace);
         let mut lines: Vec<Line> = Vec::new();
         for skill in &found.skills {
@@ -128,7 +129,7 @@ impl Talk<'_> {
             let words = format!("  its session had read words from {}", clean(origin));
             lines.push(Line::styled(&words, Style::of(Colour::Yellow)));
         }
-        if proposal.state == State::Waiting {
+        if proposal.state == ProposalState::Waiting {
             match skills::preview(&shelf(&self.place.settings), proposal) {
                 Ok((before, after)) => {
                     let diff = skills::diff(&before, &after);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use mainstay_agent::memory::external::{
-    Command, Description, Kind, REST, Server, USUAL_LIMIT, Wishes,
+    CommandProvider, Description, ProviderKind, REST, ServerProvider, USUAL_LIMIT, Wishes,
 };
 use mainstay_tools::keeper::Program;
 use mainstay_tools::{Web, harmless_environment, mcp};
@@ -122,7 +122,7 @@ fn description(config: &Config, said: &MemoryProvider) -> Result<Description, Er
     })
 }
 
-fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, Error> {
+fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<ProviderKind, Error> {
     let wishes = Wishes {
         recall_tool: said.recall_tool.clone(),
         recall_argument: said.recall_argument.clone(),
@@ -147,14 +147,20 @@ fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, 
             Ok(match is_mcp {
                 true => {
                     let program = mcp::Program { program, directory, environment };
-                    Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
+                    ProviderKind::Server(Box::new(ServerProvider {
+                        server: mcp::Server::Program(program),
+                        wishes,
+                    }))
                 }
-                false => Kind::Command(Command { program, environment, directory }),
+                false => ProviderKind::Command(CommandProvider { program, environment, directory }),
             })
         }
         (None, Some(url)) if is_mcp => {
             let service = service(said, url, wrong)?;
-            Ok(Kind::Server(Box::new(Server { server: mcp::Server::Service(service), wishes })))
+            Ok(ProviderKind::Server(Box::new(ServerProvider {
+                server: mcp::Server::Service(service),
+                wishes,
+            })))
         }
         (None, Some(_)) => Err(wrong("a `url` is that of an MCP server, and mcp is false".into())
             .hint("Leave `mcp` out.")),

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mainstay_agent::memory::external::{Command, Description, External, Kind, Server, Wishes};
-use mainstay_agent::memory::{NewMemory, Place, Provider, Query};
+use mainstay_agent::memory::external::{
+    CommandProvider, Description, External, ProviderKind, ServerProvider, Wishes,
+};
+use mainstay_agent::memory::{MemoryPlace, NewMemory, Provider, Query};
 use mainstay_testkit::mcp::program;
 use mainstay_tools::keeper::{Launch, Program};
 use mainstay_tools::{Keeper, mcp};
@@ -35,7 +37,7 @@ impl Scene {
         self.directory.path().join(name).display().to_string()
     }
 
-    fn external(&self, kind: Kind, write: bool) -> External {
+    fn external(&self, kind: ProviderKind, write: bool) -> External {
         let name = "other".to_owned();
         let description =
             Description { name, kind, limit: LIMIT, rest: REST, write, trusted: false };
@@ -45,7 +47,10 @@ impl Scene {
     fn command(&self, line: &str) -> External {
         let (program, environment) = (Program::Line(line.to_owned()), environment());
         let directory = self.directory.path().to_owned();
-        self.external(Kind::Command(Command { program, environment, directory }), true)
+        self.external(
+            ProviderKind::Command(CommandProvider { program, environment, directory }),
+            true,
+        )
     }
 
     fn server(&self, mood: &str, memory: &str) -> External {
@@ -58,7 +63,10 @@ impl Scene {
             environment,
         };
         let server = mcp::Server::Program(program);
-        self.external(Kind::Server(Box::new(Server { server, wishes: Wishes::default() })), true)
+        self.external(
+            ProviderKind::Server(Box::new(ServerProvider { server, wishes: Wishes::default() })),
+            true,
+        )
     }
 }
 
@@ -66,8 +74,8 @@ fn environment() -> Vec<(String, String)> {
     vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]
 }
 
-fn place() -> Place<'static> {
-    Place { session: "s", workspace: Path::new("/") }
+fn place() -> MemoryPlace<'static> {
+    MemoryPlace { session: "s", workspace: Path::new("/") }
 }
 
 fn new(text: &str) -> NewMemory<'_> {

@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn told(found: &[Memory]) -> Vec<(&str, &str, f64)> {
+    fn outline(found: &[Memory]) -> Vec<(&str, &str, f64)> {
         found.iter().map(|one| (one.id.as_str(), one.text.as_str(), one.score)).collect()
     }
 
@@ -152,11 +152,11 @@ mod tests {
     fn the_shapes_that_servers_answer_in_are_understood() {
         let ours = json!({ "memories": [{ "text": "a", "id": "1", "score": 0.8 }, "b"] });
         let found = memories(&ours);
-        assert_eq!(told(&found), [("1", "a", 0.8), (found[1].id.as_str(), "b", 0.499)]);
+        assert_eq!(outline(&found), [("1", "a", 0.8), (found[1].id.as_str(), "b", 0.499)]);
         assert_eq!(found[1].id, memories(&json!(["b"]))[0].id, "known by its text");
         let theirs =
             json!({ "results": { "results": [{ "memory": "c", "id": 7, "score": 3.5 }] } });
-        assert_eq!(told(&memories(&theirs)), [("7", "c", 1.0)]);
+        assert_eq!(outline(&memories(&theirs)), [("7", "c", 1.0)]);
         let graph = json!({ "entities": [{ "name": "Ada", "observations": ["likes tabs"] }], "relations": [] });
         let found = memories(&graph);
         assert!(found.len() == 1 && found[0].text.contains("likes tabs"), "{found:?}");

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::syntax::Word;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables};
 
 /// Judges a verb of the shell; nothing where it is none.
@@ -10,7 +10,7 @@ pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     let read = Finding::from(Class::Read);
     Some(match verb {
@@ -142,11 +142,11 @@ fn names(walk: &mut Walk<'_>, words: &[Word], exports: bool) -> Finding {
     classes.into()
 }
 
-fn source(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn source(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let from_input = words.first().and_then(Word::literal).is_some_and(|path| {
         matches!(path.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-")
     });
-    if let (true, Input::Words(text)) = (from_input, input) {
+    if let (true, StandardInput::Words(text)) = (from_input, input) {
         walk.payload(text);
     }
     Finding::from(Class::Execute)

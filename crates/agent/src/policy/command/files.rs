@@ -4,7 +4,7 @@ use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
 use super::walk::{Finding, Walk};
 use super::{Class, Classes, interpreters, wrappers};
-use crate::policy::place::Place;
+use crate::policy::place::PathPlace;
 
 const NO_VALUES: Valued = ("", &[]);
 
@@ -90,13 +90,13 @@ fn remove(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
             path.literal().is_none() && (path.may_be_option() || path.variable().is_some());
         classes = classes.and(match walk.place(path) {
             _ if deep && unsure => Class::Destructive.into(),
-            Place::Inside | Place::Temporary => Class::WriteInside.into(),
+            PathPlace::Inside | PathPlace::Temporary => Class::WriteInside.into(),
             // Everything in the workspace, or its history.
-            Place::Root if deep => Class::Destructive.into(),
-            Place::Root => Class::WriteInside.into(),
-            Place::Git => Class::Destructive.into(),
-            Place::Outside if deep => Class::Destructive.into(),
-            Place::Outside => walk.writes(path),
+            PathPlace::Root if deep => Class::Destructive.into(),
+            PathPlace::Root => Class::WriteInside.into(),
+            PathPlace::Git => Class::Destructive.into(),
+            PathPlace::Outside if deep => Class::Destructive.into(),
+            PathPlace::Outside => walk.writes(path),
         });
     }
     classes
@@ -130,13 +130,13 @@ fn copy(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     if verb == "mv" {
         for path in &plain {
             classes = classes.and(match walk.place(path) {
-                Place::Root | Place::Git => Class::Destructive.into(),
+                PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
                 _ => walk.writes(path),
             });
         }
     }
     // A link that leads outside makes an outside place look like an inside one.
-    if verb == "ln" && plain.iter().any(|path| walk.place(path) == Place::Outside) {
+    if verb == "ln" && plain.iter().any(|path| walk.place(path) == PathPlace::Outside) {
         classes = classes.with(Class::WriteOutside);
     }
     // The settings and hooks of another repository come along.
@@ -166,7 +166,7 @@ fn mode(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     }
     for path in plain {
         classes = classes.and(match walk.place(path) {
-            Place::Outside if deep => Class::Destructive.into(),
+            PathPlace::Outside if deep => Class::Destructive.into(),
             _ => walk.writes(path),
         });
     }
@@ -348,10 +348,10 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
             "-delete" => {
                 for start in &starts {
                     finding = finding.and(match walk.place(start) {
-                        Place::Inside | Place::Temporary | Place::Root if filtered => {
+                        PathPlace::Inside | PathPlace::Temporary | PathPlace::Root if filtered => {
                             Class::WriteInside
                         }
-                        Place::Temporary | Place::Inside => Class::WriteInside,
+                        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside,
                         _ => Class::Destructive,
                     });
                 }
@@ -369,7 +369,7 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
                 next = place + 1 + end;
                 for start in &starts {
                     let found = wrappers::with_found(&rest[..end], start, filtered);
-                    let inner = walk.verb(&found, &super::walk::Input::Nothing);
+                    let inner = walk.verb(&found, &super::walk::StandardInput::Nothing);
                     finding = finding.and(inner.classes);
                 }
             }

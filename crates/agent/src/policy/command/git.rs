@@ -111,7 +111,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
     }
     let task = words[place].literal().unwrap_or_default();
     let rest = &words[place + 1..];
-    let mut finding = told(walk, &task, rest);
+    let mut finding = judge_task(walk, &task, rest);
     // Outside the workspace, looking is all that stays harmless.
     if finding.classes != Classes::READ && elsewhere.has(Class::WriteOutside) {
         finding = finding.and(Class::WriteOutside).forgotten();
@@ -170,7 +170,7 @@ fn is_harmless(setting: &str) -> bool {
         || name == "core.pager" && matches!(value, "" | "cat")
 }
 
-fn told(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
+fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
     let spoken: Valued = match task {
         "commit" | "tag" | "merge" | "stash" | "notes" => {
             ("mF", &["message", "author", "date", "file"])

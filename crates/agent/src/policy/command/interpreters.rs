@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
 use super::verbs::{is_plain, mentioned};
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes};
 
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish"];
@@ -64,7 +64,7 @@ pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     if SHELLS.contains(&verb) {
         // A payload may look like an option, and then is none for some shells.
@@ -81,7 +81,7 @@ pub(super) fn judge(
     EDITORS.contains(&verb).then(|| Finding::from(Class::Execute))
 }
 
-fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let mut place = 0;
     let mut commands = false;
@@ -143,12 +143,12 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
         }
     }
     match input {
-        Input::Words(text) if text.literal().is_some() => {
+        StandardInput::Words(text) if text.literal().is_some() => {
             walk.payload(text);
             code
         }
-        Input::Nothing if rest.is_empty() => Class::Read.into(),
-        Input::File => code,
+        StandardInput::Nothing if rest.is_empty() => Class::Read.into(),
+        StandardInput::File => code,
         _ => code.and(Class::Destructive),
     }
 }
@@ -162,7 +162,7 @@ fn is_inner(path: &str) -> bool {
     is_plain(path) && !path.starts_with(['/', '-']) && !path.contains("..")
 }
 
-fn language(verb: &str, words: &[Word], input: &Input) -> Finding {
+fn language(verb: &str, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let literals: Vec<String> =
         words.iter().map(|word| word.literal().unwrap_or_default()).collect();
@@ -173,7 +173,7 @@ fn language(verb: &str, words: &[Word], input: &Input) -> Finding {
     }
     // Programs in the line are not read, but some of their words are known too well.
     let mut classes = mentioned(&literals.join(" "));
-    if let Input::Words(text) = input {
+    if let StandardInput::Words(text) = input {
         classes = classes.and(mentioned(&text.literal().unwrap_or_default()));
     }
     const TELLING: [&str; 5] = ["rmtree", "unlinkSync", "rmSync", "removedirs", "remove_dir_all"];

@@ -5,7 +5,7 @@
 //! error is never harmless.
 
 use super::redirects::Awaited;
-use super::syntax::{Assignment, Command, Joint, Kind, List, Script, Simple, Word};
+use super::syntax::{Assignment, Command, CompoundKind, Joint, List, Script, Simple, Word};
 
 /// Which shell reads the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) dialect: Dialect,
     pub(super) depth: u32,
-    pub(super) shared: &'a mut Shared,
+    pub(super) shared: &'a mut ParserState,
     /// Here-documents whose text comes after this line.
     pub(super) awaited: Vec<Awaited>,
 }
 
 /// What all texts of one line share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct ParserState {
     /// How many characters may still be looked at.
     pub(super) fuel: usize,
     /// The texts of here-documents.
@@ -58,7 +58,12 @@ pub(super) struct Shared {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &str, dialect: Dialect, depth: u32, shared: &'a mut Shared) -> Self {
+    pub(super) fn new(
+        text: &str,
+        dialect: Dialect,
+        depth: u32,
+        shared: &'a mut ParserState,
+    ) -> Self {
         Self { text: text.chars().collect(), at: 0, dialect, depth, shared, awaited: Vec::new() }
     }
 
@@ -265,7 +270,7 @@ impl<'a> Parser<'a> {
             self.skip(2)?;
             let calculated = self.calculation();
             if calculated.is_ok() {
-                return self.compound(Kind::Test, Vec::new(), Vec::new(), None);
+                return self.compound(CompoundKind::Test, Vec::new(), Vec::new(), None);
             }
             self.at = start;
         }
@@ -273,12 +278,12 @@ impl<'a> Parser<'a> {
             self.skip(1)?;
             let body = self.script(&[")"])?;
             self.skip(1)?;
-            return self.compound(Kind::Subshell, Vec::new(), vec![body], None);
+            return self.compound(CompoundKind::Subshell, Vec::new(), vec![body], None);
         }
         if bash && self.at_keyword("[[") {
             self.skip(2)?;
             let words = self.test_words()?;
-            return self.compound(Kind::Test, words, Vec::new(), None);
+            return self.compound(CompoundKind::Test, words, Vec::new(), None);
         }
         let keyword = ["{", "if", "while", "until", "for", "select", "case", "function"]
             .into_iter()
@@ -292,13 +297,13 @@ impl<'a> Parser<'a> {
             "{" => {
                 let body = self.script(&["}"])?;
                 self.skip(1)?;
-                self.compound(Kind::Group, Vec::new(), vec![body], None)
+                self.compound(CompoundKind::Group, Vec::new(), vec![body], None)
             }
             "if" => self.branch(),
             "while" | "until" => {
                 let condition = self.script(&["do"])?;
                 let body = self.do_done()?;
-                self.compound(Kind::Loop, Vec::new(), vec![condition, body], None)
+                self.compound(CompoundKind::Loop, Vec::new(), vec![condition, body], None)
             }
             "for" | "select" => self.for_loop(),
             "case" => self.case(),
@@ -338,7 +343,7 @@ impl<'a> Parser<'a> {
         const RESERVED: [&str; 11] =
             ["then", "else", "elif", "fi", "do", "done", "esac", "in", "}", "]]", "case"];
         if let Some(verb) = simple.words.first()
-            && let [super::syntax::Part::Bare(verb)] = verb.parts.as_slice()
+            && let [super::syntax::WordPart::Bare(verb)] = verb.parts.as_slice()
             && RESERVED.contains(&verb.as_str())
         {
             return Err("a word of the shell stands in the wrong place");

@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, verbs};
 
 const ASKING: [&str; 14] = [
@@ -43,7 +43,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                     [] => {}
                     [only] => walk.payload(only),
                     rest => {
-                        let finding = walk.verb(rest, &Input::Nothing);
+                        let finding = walk.verb(rest, &StandardInput::Nothing);
                         return Some(finding.forgotten().and(Class::Network).and(Class::Execute));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::syntax::{Simple, Way, Word};
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, builtins, files, git, interpreters, reach, wrappers};
 
 /// Verbs that only look, whatever their arguments are.
@@ -264,7 +264,12 @@ const RULING: [&str; 38] = [
 ];
 
 /// Judges a verb that is written plainly.
-pub(super) fn judge(walk: &mut Walk<'_>, name: &str, words: &[Word], input: &Input) -> Finding {
+pub(super) fn judge(
+    walk: &mut Walk<'_>,
+    name: &str,
+    words: &[Word],
+    input: &StandardInput,
+) -> Finding {
     let Some(verb) = program(name) else { return by_path(name, words) };
     let arguments = Arguments::of(words);
     if is_mainstay(verb) {

@@ -1,9 +1,9 @@
 //! Verbs that run other verbs: what they run is judged.
 
 use super::arguments::{Arguments, Valued};
-use super::syntax::{Part, Word};
+use super::syntax::{Word, WordPart};
 use super::verbs::is_plain;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables, verbs};
 
 /// Verbs that run the rest of their words, and which of their options take a value.
@@ -79,7 +79,7 @@ pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     let arguments = Arguments::of(words);
     if let Some((name, valued, skipped)) = PLAIN.iter().find(|(name, ..)| *name == verb) {
@@ -166,7 +166,7 @@ fn feared(words: &[Word]) -> Finding {
     Finding::from(verbs::mentioned(&texts.join(" "))).and(Class::Execute)
 }
 
-fn env(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let mut classes = Classes::READ;
     let mut place = 0;
     while let Some(word) = words.get(place) {
@@ -251,7 +251,7 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
         })
         .collect();
     inner.push(Word::anything());
-    walk.verb(&inner, &Input::Nothing).forgotten()
+    walk.verb(&inner, &StandardInput::Nothing).forgotten()
 }
 
 /// A word in which a mark stands for something that is not known.
@@ -260,10 +260,10 @@ fn replaced(text: &str, marks: &[String]) -> Word {
     let found = marks.iter().find(|mark| text.contains(mark.as_str()));
     for (place, piece) in text.split(found.map_or("{}", String::as_str)).enumerate() {
         if place > 0 {
-            parts.push(Part::Unknown { quoted: true });
+            parts.push(WordPart::Unknown { quoted: true });
         }
         if !piece.is_empty() {
-            parts.push(Part::Quoted(piece.to_owned()));
+            parts.push(WordPart::Quoted(piece.to_owned()));
         }
     }
     Word { parts }
@@ -277,7 +277,7 @@ pub(super) fn with_found(words: &[Word], start: &Word, filtered: bool) -> Vec<Wo
             Some(text) if text == "{}" => {
                 let mut found = start.clone();
                 if filtered {
-                    found.parts.push(Part::Quoted("/{}".to_owned()));
+                    found.parts.push(WordPart::Quoted("/{}".to_owned()));
                 }
                 found
             }
@@ -306,7 +306,7 @@ pub(super) fn in_project(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Fin
         return code;
     };
     let Some(start) = Arguments::of(rest).first_plain(("", &[])) else { return code };
-    let inner = walk.verb(&rest[start..], &Input::Nothing);
+    let inner = walk.verb(&rest[start..], &StandardInput::Nothing);
     let mut finding = code.and(inner.classes);
     if let (0, Some(words)) = (start, inner.remembered)
         && is_plain(&first)
