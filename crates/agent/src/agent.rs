@@ -40,7 +40,7 @@ pub(crate) struct Parts {
 
 /// The answer to a request for a session.
 pub enum Opened {
-    /// It is ours until the work is dropped.
+    /// It is ours until the session is dropped.
     Got(Box<OpenSession>),
     /// Another process has it.
     Held(Holder),
@@ -105,9 +105,9 @@ impl Agent {
         self.parts.settings.redactor.string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => {
-                let mut work = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
-                work.unusable_skills = found.warnings;
-                Ok(work)
+                let mut session = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
+                session.unusable_skills = found.warnings;
+                Ok(session)
             }
             // The name was made just now.
             Acquired::Held(holder) => Err(in_use(&holder).into()),

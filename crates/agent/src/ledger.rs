@@ -73,7 +73,8 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
         let question = call.and_then(|call| serde_json::from_str::<Value>(&call.arguments).ok());
         let question = question.as_ref().and_then(|given| given["question"].as_str());
         let answer: Vec<&str> = result.content.iter().filter_map(Content::text).collect();
-        let (question, answer) = (question.unwrap_or("a question"), answer.join(" "));
+        let question = question.unwrap_or("a question");
+        let answer = answer.join(" ");
         noted.push(Noted::Decided(format!("asked \"{question}\", the user answered: {answer}")));
     }
     noted

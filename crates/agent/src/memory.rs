@@ -5,13 +5,13 @@
 //! its prompt; the start of a turn brings what bears on the user's words. What was brought is an
 //! entry in the commit that begins the turn, so whoever goes on with the turn sees the same.
 
-mod all;
 mod arguments;
 pub mod external;
 mod facts;
 mod frame;
 mod notes;
 mod provider;
+mod providers;
 pub(crate) mod recall;
 mod tool;
 
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use mainstay_store::{OwnerId, Store};
 
-pub(crate) use all::Providers;
 pub use provider::{Memory, MemoryPlace, NewMemory, Provider, ProviderError, Query, Reply};
+pub(crate) use providers::Providers;
 pub use recall::recalled;
 pub(crate) use tool::MemoryTool;
 

@@ -1,9 +1,9 @@
 //! The policy: what may be done without asking.
 
-mod after;
 pub mod command;
 mod place;
 mod rule;
+mod tainted;
 
 use std::path::Path;
 

@@ -5,38 +5,38 @@
 //! when it is asked for. What a model wants to add or change is a [`Proposal`], and nothing uses it
 //! before a person approves it.
 
-mod approving;
+mod approve;
 mod catalogue;
 mod diff;
 mod discovery;
-mod front;
-mod invoked;
-mod loading;
+mod error;
+mod files;
+mod front_matter;
+mod invoke;
+mod load_tool;
 mod proposal;
-mod proposing;
+mod propose_tool;
 mod shelf;
-mod tree;
-mod trouble;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use approving::{approve, preview, reject, settle};
+pub use approve::{approve, preview, reject, settle};
 pub(crate) use catalogue::{HEADING, skills_prompt, unusable_skill_notices};
 pub use diff::{diff, visible};
 pub use discovery::{FoundSkills, Shadowed, Skill, Warning, find};
-pub use front::Front;
-pub use invoked::{CALLED, InvokedSkill, invoked, is_invocation};
-pub(crate) use loading::LoadSkill;
+pub use error::SkillError;
+pub use files::SkillFiles;
+pub use front_matter::Front;
+pub use invoke::{CALLED, InvokedSkill, invoked, is_invocation};
+pub(crate) use load_tool::LoadSkill;
 pub(crate) use proposal::delete_session;
 pub use proposal::{
     NAME as PROPOSE, Proposal, ProposalFilter, ProposalState, SKILLS, find as find_proposal, list,
 };
-pub(crate) use proposing::ProposeSkill;
+pub(crate) use propose_tool::ProposeSkill;
 pub use shelf::{Locked, Shelf, Trashed};
-pub use tree::SkillFiles;
-pub use trouble::SkillError;
 
 use crate::Agent;
 

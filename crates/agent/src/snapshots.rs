@@ -11,7 +11,7 @@ mod mark;
 mod objects;
 mod plan;
 mod sweep;
-mod taking;
+mod take;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -19,6 +19,6 @@ mod undo;
 pub(crate) use mark::{TABLES, forget};
 pub use plan::{Conflict, Conflicts, Plan, UndoTarget};
 pub use sweep::{Retention, Swept, sweep, sweep_if_due};
-pub(crate) use taking::{Snapshots, UpcomingChange};
+pub(crate) use take::{Snapshots, UpcomingChange};
 pub(crate) use undo::interrupted;
 pub use undo::{ChangedTurn, Undone, changed_turns};

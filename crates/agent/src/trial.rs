@@ -98,9 +98,10 @@ pub async fn trial(
         Err(failure) => Trial::Failed(failure.to_string()),
         Ok(answer) => {
             let called = |part: &AssistantPart| matches!(part, AssistantPart::Call(call) if call.name == TOOL);
-            match answer.parts.iter().any(called) {
-                true => Trial::CallsTools,
-                false => Trial::OnlySpeaks(spoken_text(&answer.parts)),
+            if answer.parts.iter().any(called) {
+                Trial::CallsTools
+            } else {
+                Trial::OnlySpeaks(spoken_text(&answer.parts))
             }
         }
     })

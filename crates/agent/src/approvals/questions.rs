@@ -96,7 +96,8 @@ pub fn answer(
     if asked.standing != QuestionStanding::Open {
         return Ok(AnswerOutcome::TooLate(asked));
     }
-    let (now, text) = (tx.now(), storable(asked.question.meant(text)));
+    let now = tx.now();
+    let text = storable(asked.question.meant(text));
     tx.execute(
         "UPDATE questions SET answer = ?2, answered_by = ?3, answered_at = ?4 WHERE id = ?1",
         params![id, text, storable(by), now],
@@ -207,7 +208,8 @@ fn select(
 }
 
 fn read(row: &Row<'_>) -> mainstay_store::Result<RecordedQuestion> {
-    let (choices, asked_at): (String, i64) = (row.get(5)?, row.get(8)?);
+    let choices: String = row.get(5)?;
+    let asked_at: i64 = row.get(8)?;
     let call: Option<call::State> = row.get(10)?;
     let standing = match row.get::<Option<String>>(6)? {
         Some(answer) => QuestionStanding::Answered {

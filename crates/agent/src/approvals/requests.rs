@@ -160,9 +160,11 @@ pub enum RequestFilter {
 
 /// Writes down a request. Nobody is asked before that.
 pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &NewRequest<'_>) -> Result<()> {
-    let (now, rules) = (tx.now(), json(new.rules));
+    let now = tx.now();
+    let rules = json(new.rules);
     let expires_at = now.saturating_add(i64::try_from(new.limit.as_millis()).unwrap_or(i64::MAX));
-    let (action, reason) = (storable(new.action), new.reason.map(storable));
+    let action = storable(new.action);
+    let reason = new.reason.map(storable);
     tx.execute(
         "INSERT INTO approvals (id, owner, session, turn, call, tool, class, action, arguments,
              reason, rules, bound, workspace, state, asked_at, expires_at)
@@ -383,7 +385,8 @@ fn select(
 }
 
 fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
-    let (asked_at, expires_at): (i64, i64) = (row.get(15)?, row.get(16)?);
+    let asked_at: i64 = row.get(15)?;
+    let expires_at: i64 = row.get(16)?;
     let used_at: Option<i64> = row.get(18)?;
     let state: RequestState = row.get(12)?;
     let call: Option<call::State> = row.get(20)?;
@@ -408,7 +411,8 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
             RequestStanding::Denied(decided(Verdict::Deny { reason: row.get(13)? })?)
         }
     };
-    let (rules, arguments): (String, String) = (row.get(9)?, row.get(7)?);
+    let rules: String = row.get(9)?;
+    let arguments: String = row.get(7)?;
     // What cannot be read is not remembered.
     let rules: Vec<Rule> = serde_json::from_str(&rules).unwrap_or_default();
     let covered: Vec<String> = rules.iter().map(Rule::describe).collect();

@@ -62,7 +62,8 @@ pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<RememberedR
             let (id, workspace, class): (Id, String, ActionClass) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let rule: String = row.get(3)?;
-            let (request, created_at): (String, i64) = (row.get(4)?, row.get(5)?);
+            let request: String = row.get(4)?;
+            let created_at: i64 = row.get(5)?;
             // One that cannot be read lets nothing through.
             let rule = serde_json::from_str(&rule).ok();
             Ok(rule.map(|rule| RememberedRule { id, workspace, class, rule, request, created_at }))

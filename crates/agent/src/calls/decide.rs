@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::call::{CallState, Readiness, ToolCall, nothing_done};
 use crate::Settings;
 use crate::approvals::ask_person::{ApprovalNeeded, PersonsDecision};
-use crate::approvals::binding::bound;
+use crate::approvals::binding::{BoundAction, hash_action};
 use crate::hooks::Permission;
 use crate::loop_guard::{LoopGuard, LoopVerdict};
 use crate::policy::{self, ActionClass, Decision, Judgement};
@@ -151,13 +151,15 @@ pub(crate) fn decide_call(
     match judged.decision {
         Decision::Allow => CallDecision::Run,
         Decision::Ask => {
-            let name = call.asked.name.as_str();
-            let bound = bound(
-                (session.id, call.id),
-                (name, arguments.as_ref()),
+            let bound = hash_action(&BoundAction {
+                session: session.id,
+                call: call.id,
+                tool: &call.asked.name,
+                arguments,
                 workspace,
-                (action, &judged),
-            );
+                action,
+                judged: &judged,
+            });
             let action = describe(action, arguments);
             CallDecision::AskApproval(Box::new(ApprovalNeeded { judged, action, bound }))
         }

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mainstay_journal::turn::Outcome as TurnOutcome;
 use mainstay_journal::{SessionId, session, turn};
 use mainstay_message::Content;
 use mainstay_store::Acquired;
@@ -184,10 +183,10 @@ fn child_outcome(id: SessionId, ended: &TurnReport) -> Outcome {
         if ended.answer.is_empty() { outcome } else { outcome.data(&ended.answer) }
     };
     match &ended.ending {
-        TurnEnding::Over(TurnOutcome::Answered, _) => {
+        TurnEnding::Over(turn::Outcome::Answered, _) => {
             Outcome::said(format!("The helper answered (session {id}).")).data(&ended.answer)
         }
-        TurnEnding::Over(TurnOutcome::Cancelled, _) => {
+        TurnEnding::Over(turn::Outcome::Cancelled, _) => {
             failed(format!("The helper was stopped (session {id})."))
         }
         TurnEnding::Over(how, reason) => {

@@ -5,8 +5,8 @@ use mainstay_journal::entry::Entry;
 use mainstay_journal::ledger::Ledger;
 use mainstay_journal::{cut, preview, shown_through, transcript};
 
+use super::limits::{WindowMarks, share_of};
 use super::material;
-use super::when::{WindowMarks, share_of};
 use crate::turn::request_size::body_bytes;
 use crate::{ledger, session::context};
 
@@ -201,7 +201,8 @@ impl CompactionSource {
             return None;
         }
         let material = self.material(found.through, scale.bytes(aim.shown));
-        let (number, through) = (self.number, found.through);
+        let number = self.number;
+        let through = found.through;
         Some((
             least + most,
             MissingSummary { number, through, material, most, room, instead: None },

@@ -163,7 +163,8 @@ impl HookReply {
 }
 
 fn unknown_word(hook: &Hook, word: &str) -> String {
-    let (name, word) = (short(&hook.command), short(word));
+    let name = short(&hook.command);
+    let word = short(word);
     format!("the {} hook `{name}` decided {word:?}, which means nothing here", hook.moment.name())
 }
 

@@ -37,13 +37,11 @@ impl<'a> Payload<'a> {
     /// A call has an outcome.
     pub(crate) fn after(call: &HookedCall<'a>, outcome: &Outcome) -> Self {
         let mut fields = call.payload();
-        let moment = match outcome.failed {
-            true => Moment::PostToolUseFailure,
-            false => Moment::PostToolUse,
-        };
-        let (key, response) = match outcome.failed {
-            true => ("error", Value::String(outcome_text(outcome, TextSource::All))),
-            false => ("tool_response", call.response(outcome)),
+        let moment = if outcome.failed { Moment::PostToolUseFailure } else { Moment::PostToolUse };
+        let (key, response) = if outcome.failed {
+            ("error", Value::String(outcome_text(outcome, TextSource::All)))
+        } else {
+            ("tool_response", call.response(outcome))
         };
         fields[key] = response;
         Self { moment, names: names::names(call.tool), fields }

@@ -248,7 +248,8 @@ impl Provider for External {
 
 /// Asks one that failed once more, beside the turn, which does not wait.
 fn try_again(parts: Arc<ExternalParts>, query: Query<'_>) {
-    let (text, limit) = (query.text.to_owned(), query.limit);
+    let text = query.text.to_owned();
+    let limit = query.limit;
     let (session, workspace) =
         (query.place.session.to_owned(), query.place.workspace.to_path_buf());
     tokio::spawn(async move {

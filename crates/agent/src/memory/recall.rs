@@ -81,7 +81,8 @@ impl OpenSession {
         let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
         let mut text = words.join("\n");
         text.truncate(text.floor_char_boundary(LONGEST));
-        let (session, workplace) = (self.id.to_string(), self.workplace.clone());
+        let session = self.id.to_string();
+        let workplace = self.workplace.clone();
         let place = MemoryPlace { session: &session, workspace: &workplace.workspace };
         // A child has the prompt of the session that began it.
         let begins = self.lineage.is_new && !self.is_child() && !self.recalled.in_prompt;
@@ -105,7 +106,9 @@ impl OpenSession {
             })
         });
         let answers = answers.await;
-        let (mut notices, mut prompts, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut notices = Vec::new();
+        let mut prompts = Vec::new();
+        let mut found = Vec::new();
         for answered in answers {
             let name = answered.provider.name().to_owned();
             match answered.answer {

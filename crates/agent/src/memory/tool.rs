@@ -119,7 +119,8 @@ impl MemoryTool {
 
     /// What a fact says.
     fn content(&self, id: &str) -> Option<String> {
-        let (parts, id) = (self.agent.upgrade()?, own(id).ok()?);
+        let parts = self.agent.upgrade()?;
+        let id = own(id).ok()?;
         let found = blocking(|| parts.store.read(|tx| facts::get(tx, parts.owner, id)));
         found.ok()?.map(|fact| fact.content)
     }
@@ -195,9 +196,10 @@ fn feedback(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId, helpful: bool) -> D
 }
 
 fn forget(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId) -> Done {
-    match facts::forget(tx, parts.owner, id)? {
-        true => Ok(format!("{FACTS}:{id} is forgotten.")),
-        false => Err(unknown(id)),
+    if facts::forget(tx, parts.owner, id)? {
+        Ok(format!("{FACTS}:{id} is forgotten."))
+    } else {
+        Err(unknown(id))
     }
 }
 
@@ -253,7 +255,8 @@ async fn search(
 ) -> Result<Outcome, Outcome> {
     let place = MemoryPlace { session: call.session, workspace: &call.workplace.workspace };
     let answers = parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
-    let (mut found, mut troubles) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut troubles = Vec::new();
     for answered in answers {
         let name = answered.provider.name();
         match answered.answer {

@@ -119,7 +119,8 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                 let mut happened = done(&facts, call, workspace);
                 happened.extend(came(&facts, call, &result.name, &result.content));
                 for what in happened {
-                    let (tainted, tool) = (audit.tainted_since.is_some(), result.name.clone());
+                    let tainted = audit.tainted_since.is_some();
+                    let tool = result.name.clone();
                     let item = AuditItem { at, seq: Some(entry.seq), tool, tainted, what };
                     audit.push(item);
                 }
@@ -133,7 +134,8 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                 for provider in providers {
                     let origin = memory::external::origin(&provider);
                     let what = AuditEvent::Came { origin, outside: true, bytes };
-                    let (tainted, tool) = (audit.tainted_since.is_some(), "memory".to_owned());
+                    let tainted = audit.tainted_since.is_some();
+                    let tool = "memory".to_owned();
                     audit.push(AuditItem { at, seq: Some(entry.seq), tool, tainted, what });
                 }
             }

@@ -37,7 +37,8 @@ impl Offer {
             tools.iter().map(|tool| (tool.told(), tool.spec())).collect();
         let always = specs.iter().filter(|(told, _)| *told == Told::Always);
         let mut bytes: usize = always.map(|(_, spec)| size(spec)).sum();
-        let (mut first, mut on_demand) = (Vec::new(), Vec::new());
+        let mut first = Vec::new();
+        let mut on_demand = Vec::new();
         for (told, spec) in specs {
             let waits = match told {
                 Told::Always => false,

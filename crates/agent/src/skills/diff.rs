@@ -25,9 +25,10 @@ pub fn visible(text: &str) -> String {
     }
     let mut shown = String::new();
     for letter in text.chars() {
-        match is_plain(letter) {
-            true => shown.push(letter),
-            false => shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter))),
+        if is_plain(letter) {
+            shown.push(letter)
+        } else {
+            shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter)))
         }
     }
     shown
@@ -40,27 +41,29 @@ pub fn diff(before: &SkillFiles, after: &SkillFiles) -> String {
     names.dedup();
     let mut text = String::new();
     for name in names {
-        let (old, new) = (before.files.get(name), after.files.get(name));
+        let old = before.files.get(name);
+        let new = after.files.get(name);
         if old == new {
             continue;
         }
-        let label = |there: bool, side: &str| match there {
-            true => format!("{side}/{name}"),
-            false => "/dev/null".to_owned(),
+        let label = |there: bool, side: &str| {
+            if there { format!("{side}/{name}") } else { "/dev/null".to_owned() }
         };
         text.push_str(&format!(
             "--- {}\n+++ {}\n",
             label(old.is_some(), "a"),
             label(new.is_some(), "b")
         ));
-        let runs = |file: Option<&super::tree::SkillFile>| file.is_some_and(|file| file.executable);
+        let runs =
+            |file: Option<&super::files::SkillFile>| file.is_some_and(|file| file.executable);
         if runs(old) != runs(new) {
             text.push_str(if runs(new) { "can be run\n" } else { "cannot be run any more\n" });
         }
-        let bytes = |file: Option<&super::tree::SkillFile>| {
+        let bytes = |file: Option<&super::files::SkillFile>| {
             file.map(|file| file.bytes.clone()).unwrap_or_default()
         };
-        let (old, new) = (bytes(old), bytes(new));
+        let old = bytes(old);
+        let new = bytes(new);
         match (std::str::from_utf8(&old), std::str::from_utf8(&new)) {
             (Ok(old), Ok(new)) => text.push_str(&lines(old, new)),
             _ => text.push_str(&format!("{} bytes before, {} after\n", old.len(), new.len())),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::front::{self, Front};
+use super::front_matter::{self, Front};
 use super::{Origin, Places};
 use crate::session::prompt::from_the_root_down;
 
@@ -259,7 +259,7 @@ fn read_front(file: &Path) -> Result<Front, String> {
         }
     };
     let cut = bytes.len() as u64 == FRONT && looked.len() > FRONT;
-    match front::split(text) {
+    match front_matter::split(text) {
         Ok((yaml, _)) => Front::read(yaml),
         Err(_) if cut && text.starts_with("---") => {
             Err("its front matter does not end within 16 KiB".to_owned())
@@ -280,7 +280,7 @@ impl Skill {
         let read = File::open(&file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
         read.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&bytes);
-        let (_, body) = front::split(&text)?;
+        let (_, body) = front_matter::split(&text)?;
         Ok(body.trim().to_owned())
     }
 

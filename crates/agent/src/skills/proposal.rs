@@ -6,7 +6,7 @@ use mainstay_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::tree::SkillFiles;
+use super::files::SkillFiles;
 use crate::Result;
 use crate::approvals::requests::storable;
 
@@ -180,7 +180,8 @@ pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Proposal
 
 /// The proposals to an owner, the oldest first.
 pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: ProposalFilter) -> Result<Vec<Proposal>> {
-    let (waiting, approving) = (ProposalState::Waiting, ProposalState::Approving);
+    let waiting = ProposalState::Waiting;
+    let approving = ProposalState::Approving;
     match which {
         ProposalFilter::All => select(tx, "owner = ?1", params![owner]),
         ProposalFilter::Waiting => {
@@ -194,10 +195,11 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: ProposalFilter) -> Resul
 }
 
 /// Changes how a proposal stands, if it stands like this; answers whether it did.
-pub(super) fn turn(
+pub(super) fn change_state(
     tx: &mut WriteTx<'_>,
     id: Id,
-    (from, to): (ProposalState, ProposalState),
+    from: ProposalState,
+    to: ProposalState,
     by: Option<&str>,
 ) -> Result<bool> {
     let now = tx.now();
@@ -210,8 +212,9 @@ pub(super) fn turn(
 }
 
 /// Notes that the files of a proposal are written.
-pub(super) fn applied(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
-    let (from, to) = (ProposalState::Approving, ProposalState::Approved);
+pub(super) fn note_applied(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
+    let from = ProposalState::Approving;
+    let to = ProposalState::Approved;
     let sql = "UPDATE skill_proposals SET state = ?3 WHERE id = ?1 AND state = ?2";
     tx.execute(sql, params![id, from, to])?;
     Ok(())

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mainstay_store::{Id, fsatomic};
 
-use super::front::check_name;
+use super::front_matter::check_name;
 use super::{SkillError, SkillFiles};
 
 const STAGED: &str = ".staged.";
@@ -81,7 +81,8 @@ impl Shelf {
             let file = entry.file_name().to_string_lossy().into_owned();
             let Some((name, id)) = file.rsplit_once('.') else { continue };
             let Ok(id) = id.parse::<Id>() else { continue };
-            let (name, at) = (name.to_owned(), id.created_millis());
+            let name = name.to_owned();
+            let at = id.created_millis();
             found.push(Trashed { name, at, path: entry.path(), id });
         }
         found.sort_by_key(|trashed| std::cmp::Reverse(trashed.id));

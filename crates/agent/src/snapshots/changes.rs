@@ -57,7 +57,8 @@ pub(crate) fn segments(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Se
                 segment
             }
         };
-        (segment.numbers.1, segment.at) = (marked.number, marked.at);
+        segment.numbers.1 = marked.number;
+        segment.at = marked.at;
         match marked.mark {
             Mark::After { tree, files } => segment.after = Some((tree, files)),
             before => segment.marks.push(before),
@@ -108,8 +109,7 @@ impl Segment {
             let mut found = Vec::new();
             match after_tree {
                 Some(after) => {
-                    let roots = (tree.root.as_str(), after.root.as_str());
-                    compare(tx, &workspace, roots, &mut found)?;
+                    compare(tx, &workspace, &tree.root, &after.root, &mut found)?;
                 }
                 // Nobody looked afterwards: everything may have been changed.
                 None => gather(tx, &workspace, &tree.root, &mut |path, state| {
@@ -162,7 +162,8 @@ impl Segment {
 
 /// What a tree holds at a path; nothing where it is not in the tree, or not kept.
 fn find(tx: &mut ReadTx<'_>, tree: &WorkspaceTree, path: &str) -> Result<Option<State>> {
-    let (workspace, path) = (unescaped(&tree.workspace), unescaped(path));
+    let workspace = unescaped(&tree.workspace);
+    let path = unescaped(path);
     let Ok(inside) = path.strip_prefix(&workspace) else { return Ok(None) };
     let mut listing = objects::listing(tx, &tree.root)?;
     let mut names = inside.iter().peekable();
@@ -188,7 +189,8 @@ fn find(tx: &mut ReadTx<'_>, tree: &WorkspaceTree, path: &str) -> Result<Option<
 fn compare(
     tx: &mut ReadTx<'_>,
     at: &Path,
-    (before, after): (&str, &str),
+    before: &str,
+    after: &str,
     changes: &mut Vec<PathChange>,
 ) -> Result<()> {
     if before == after {
@@ -199,18 +201,21 @@ fn compare(
     let names: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
     for name in names {
         let path = at.join(OsStr::from_bytes(name));
-        let (old, new) = (before.get(name), after.get(name));
+        let old = before.get(name);
+        let new = after.get(name);
         let state = |item: Option<&Item>| item.map_or(State::Absent, |item| item.state.clone());
         let listing =
             |item: Option<&Item>| item.map_or("", |item| item.listing.as_str()).to_owned();
-        let (old_listing, new_listing) = (listing(old), listing(new));
+        let old_listing = listing(old);
+        let new_listing = listing(new);
         if state(old) != state(new) {
-            let (before, after) = (state(old), Some(state(new)));
+            let before = state(old);
+            let after = Some(state(new));
             changes.push(PathChange { path: escaped(&path), before, after });
         }
         match (old_listing.is_empty(), new_listing.is_empty()) {
             (true, true) => {}
-            (false, false) => compare(tx, &path, (&old_listing, &new_listing), changes)?,
+            (false, false) => compare(tx, &path, &old_listing, &new_listing, changes)?,
             // What is below something that is not kept is not known to be there or not.
             (false, true) if state(new).is_kept() => {
                 gather(tx, &path, &old_listing, &mut |path, before| {

@@ -120,7 +120,8 @@ pub(crate) fn write(
         Mark::After { tree, .. } => tree.as_ref(),
         Mark::Files(_) => None,
     };
-    let (workspace, root) = (tree.map(|tree| &tree.workspace), tree.map(|tree| &tree.root));
+    let workspace = tree.map(|tree| &tree.workspace);
+    let root = tree.map(|tree| &tree.root);
     tx.execute(
         "INSERT INTO snapshots (session, number, turn, call, workspace, root, mark, taken_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -166,6 +167,7 @@ pub(crate) fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
 
 /// A row that cannot be understood.
 pub(crate) fn damaged(what: &str, error: &dyn std::fmt::Display) -> Error {
-    let (what, detail) = (what.to_owned(), error.to_string());
+    let what = what.to_owned();
+    let detail = error.to_string();
     Error::Journal(mainstay_journal::Error::Damaged { what, detail })
 }

@@ -36,7 +36,8 @@ pub(crate) fn flush(store: &Store, objects: &mut Vec<Object>) -> Result<Vec<Stri
     objects.retain(|(hash, _)| !kept.contains(hash));
     let mut rest = objects.as_slice();
     while !rest.is_empty() {
-        let (mut count, mut bytes) = (0, 0);
+        let mut count = 0;
+        let mut bytes = 0;
         while count < rest.len() && (count == 0 || bytes + rest[count].1.len() <= BATCH) {
             bytes += rest[count].1.len();
             count += 1;

@@ -93,7 +93,8 @@ impl<'a> Planner<'a> {
     /// Goes back over one change.
     pub(crate) fn take_back(&mut self, change: PathChange) {
         let PathChange { path, before, after } = change;
-        let (workplace, limits) = (self.workplace, self.limits);
+        let workplace = self.workplace;
+        let limits = self.limits;
         let (looked, virtually) = self.paths.entry(path.clone()).or_insert_with(|| {
             let looked = look(workplace, &unescaped(&path), limits);
             let state = looked.state.clone();

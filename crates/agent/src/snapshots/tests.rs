@@ -12,7 +12,7 @@ use mainstay_tools::snapshot::{Limits, State};
 use mainstay_tools::{Action, Keeper, Workplace};
 
 use super::changes::segments;
-use super::taking::{Snapshots, UpcomingChange};
+use super::take::{Snapshots, UpcomingChange};
 use super::{Retention, forget, objects, sweep};
 use crate::policy::Act;
 use crate::{AGENT, Error, Result};

@@ -114,7 +114,8 @@ impl OpenSession {
             }
             let mut plan = planner.done();
             plan.turns = store.read(|tx| numbers(tx, &row.turns))?;
-            (plan.turn_ids, plan.taken_back) = (row.turns, Some(row.id));
+            plan.turn_ids = row.turns;
+            plan.taken_back = Some(row.id);
             return Ok(plan);
         }
         let (chosen, numbers) = store.read(|tx| chosen(tx, self.id, which))?;
@@ -128,7 +129,8 @@ impl OpenSession {
         let mut plan = planner.done();
         plan.turn_ids = chosen.iter().map(|segment| segment.turn).collect();
         plan.turn_ids.dedup();
-        (plan.turns, plan.unseen) = (numbers, unseen);
+        plan.turns = numbers;
+        plan.unseen = unseen;
         Ok(plan)
     }
 
@@ -139,7 +141,8 @@ impl OpenSession {
         if plan.refuses && !plan.conflicts.is_empty() {
             return Err(Error::Conflicts(plan.conflicts.len()));
         }
-        let (agent, session) = (self.agent.clone(), self.id);
+        let agent = self.agent.clone();
+        let session = self.id;
         let kind = if taken_back.is_some() { UndoKind::Redo } else { UndoKind::Undo };
         let id = Id::new().to_string();
         let mut objects = objects.clone();
@@ -190,7 +193,9 @@ impl OpenSession {
         let undone = undone(row, turns, &restored);
         let mut body = Body::notice(self.notice(row.kind, &undone));
         redaction::body(self.agent.redactor(), &mut body);
-        let (agent, session, lease) = (self.agent.clone(), self.id, &self.lease);
+        let agent = self.agent.clone();
+        let session = self.id;
+        let lease = &self.lease;
         agent.write(|tx| {
             lease.guard(tx)?;
             let now = tx.now();
@@ -366,7 +371,8 @@ fn open_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<UndoRow>>
 fn row(tx: &mut ReadTx<'_>, session: SessionId, which: &str) -> Result<Option<UndoRow>> {
     let sql = format!("SELECT id, kind, turns, steps FROM undos WHERE session = ?1 AND {which}");
     let found = tx.query_opt(&sql, params![session], |row| {
-        let (id, kind): (String, String) = (row.get(0)?, row.get(1)?);
+        let id: String = row.get(0)?;
+        let kind: String = row.get(1)?;
         Ok((id, kind, row.get::<String>(2)?, row.get::<String>(3)?))
     })?;
     let Some((id, kind, turns, steps)) = found else { return Ok(None) };

@@ -88,7 +88,7 @@ impl Choice {
         let remember = ToolHints { names: &REMEMBER, words: &REMEMBER_WORDS, arguments: &TEXTS };
         let forget = ToolHints { names: &[], words: &[], arguments: &["id", "memory_id", "uuid"] };
         let named = |tool: &Option<String>, argument: &Option<String>, hints: &ToolHints<'_>| {
-            chosen(tools, (tool.as_deref(), argument.as_deref()), hints, &wishes.arguments)
+            choose(tools, tool.as_deref(), argument.as_deref(), hints, &wishes.arguments)
         };
         Ok(Self {
             recall: named(&wishes.recall_tool, &wishes.recall_argument, &recall)?,
@@ -117,9 +117,10 @@ struct ToolHints<'a> {
     arguments: &'a [&'a str],
 }
 
-fn chosen(
+fn choose(
     tools: &[Tool],
-    (tool, argument): (Option<&str>, Option<&str>),
+    tool: Option<&str>,
+    argument: Option<&str>,
     hints: &ToolHints<'_>,
     besides: &Map<String, Value>,
 ) -> Reply<Option<ChosenTool>> {
@@ -218,7 +219,7 @@ mod tests {
     }
 
     /// The tool and the arguments that are chosen to recall and to remember.
-    fn choose(tools: &[Tool], wishes: &Wishes) -> Vec<String> {
+    fn chosen(tools: &[Tool], wishes: &Wishes) -> Vec<String> {
         let choice = Choice::among(tools, wishes).unwrap();
         let outline = |used: &Option<ChosenTool>, words, limit| match used {
             None => "none".to_owned(),
@@ -237,21 +238,21 @@ mod tests {
             tool("read_graph", &[], &[]),
             tool("search_nodes", &["query"], &["query"]),
         ];
-        assert_eq!(choose(&official, &wishes), [r#"search_nodes {"query":"w"}"#, "none"]);
+        assert_eq!(chosen(&official, &wishes), [r#"search_nodes {"query":"w"}"#, "none"]);
         let qdrant = [
             tool("qdrant-store", &["information", "metadata"], &["information"]),
             tool("qdrant-find", &["query"], &["query"]),
         ];
         let expected = [r#"qdrant-find {"query":"w"}"#, r#"qdrant-store {"information":"t"}"#];
-        assert_eq!(choose(&qdrant, &wishes), expected);
+        assert_eq!(chosen(&qdrant, &wishes), expected);
         let other = [
             tool("vault_lookup_and_search", &["what", "limit"], &["what"]),
             tool("note_save", &["content"], &["content"]),
         ];
         let expected =
             [r#"vault_lookup_and_search {"what":"w","limit":5}"#, r#"note_save {"content":"t"}"#];
-        assert_eq!(choose(&other, &wishes), expected);
-        assert_eq!(choose(&[], &wishes), ["none", "none"]);
+        assert_eq!(chosen(&other, &wishes), expected);
+        assert_eq!(chosen(&[], &wishes), ["none", "none"]);
     }
 
     #[test]
@@ -260,7 +261,7 @@ mod tests {
             tool("find", &["query", "user_id"], &["query", "user_id"]),
             tool("keep", &["title", "body"], &["title", "body"]),
         ];
-        assert_eq!(choose(&tools, &Wishes::default()), ["none", "none"]);
+        assert_eq!(chosen(&tools, &Wishes::default()), ["none", "none"]);
         let arguments = json!({ "user_id": "me", "title": "from Mainstay" });
         let wishes = Wishes {
             remember_tool: Some("keep".to_owned()),
@@ -272,7 +273,7 @@ mod tests {
             r#"find {"user_id":"me","query":"w"}"#,
             r#"keep {"title":"from Mainstay","body":"t"}"#,
         ];
-        assert_eq!(choose(&tools, &wishes), expected);
+        assert_eq!(chosen(&tools, &wishes), expected);
         let gone = Wishes { recall_tool: Some("gone".to_owned()), ..Wishes::default() };
         let words = Choice::among(&tools, &gone).unwrap_err().0;
         assert_eq!(words, "it has no tool `gone`; it has `find`, `keep`");

@@ -129,9 +129,10 @@ fn read(ended: &Ended) -> Reply<Value> {
         let line = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let line: String = line.unwrap_or_default().chars().take(TOLD).collect();
         let how = &ended.how;
-        return Err(ProviderError(match line.is_empty() {
-            true => how.to_string(),
-            false => format!("{how}: {line}"),
+        return Err(ProviderError(if line.is_empty() {
+            how.to_string()
+        } else {
+            format!("{how}: {line}")
         }));
     }
     let whole = whole.ok_or_else(|| {

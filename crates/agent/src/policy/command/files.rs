@@ -31,9 +31,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             };
             let plain = arguments.plain(valued);
             let output = plain.get(1).map_or(Classes::READ, |output| walk.writes(output));
-            match plain.iter().any(|word| word.may_split()) {
-                true => output.with(Class::WriteOutside),
-                false => output,
+            if plain.iter().any(|word| word.may_split()) {
+                output.with(Class::WriteOutside)
+            } else {
+                output
             }
         }
         "csplit" => {
@@ -49,10 +50,13 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             let classes = walk.writes(prefix.get(1).copied().unwrap_or(&here));
             if runs { classes.with(Class::Execute) } else { classes }
         }
-        "mktemp" => match arguments.may_hide_options() || arguments.may_have("p", &["tmpdir"]) {
-            true => Class::WriteOutside.into(),
-            false => all(walk, &arguments, ("", &["suffix"])).with(Class::WriteInside),
-        },
+        "mktemp" => {
+            if arguments.may_hide_options() || arguments.may_have("p", &["tmpdir"]) {
+                Class::WriteOutside.into()
+            } else {
+                all(walk, &arguments, ("", &["suffix"])).with(Class::WriteInside)
+            }
+        }
         "patch" => patch(walk, &arguments),
         "tar" | "bsdtar" | "gtar" => tar(walk, words),
         "zip" | "unzip" | "7z" | "cpio" | "ar" => archive(walk, verb, words),
@@ -61,10 +65,12 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                 "oD",
                 &["files", "files0", "filelist", "output-dir-flat", "output-dir-mirror"],
             );
-            match arguments.may_have("clt", &["stdout", "list", "test"]) {
-                _ if names_others || arguments.may_hide_options() => Class::WriteOutside.into(),
-                true => Classes::READ,
-                false => all(walk, &arguments, ("S", &["suffix"])),
+            if names_others || arguments.may_hide_options() {
+                Class::WriteOutside.into()
+            } else if arguments.may_have("clt", &["stdout", "list", "test"]) {
+                Classes::READ
+            } else {
+                all(walk, &arguments, ("S", &["suffix"]))
             }
         }
         _ => return None,
@@ -155,9 +161,10 @@ fn copy(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
 fn mode(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     let mut plain = arguments.plain(("", &["reference", "from"]));
     // `chmod -x file` takes away; it is no option.
-    let mode = match plain.is_empty() || arguments.may_have("", &["reference"]) {
-        true => None,
-        false => Some(plain.remove(0)),
+    let mode = if plain.is_empty() || arguments.may_have("", &["reference"]) {
+        None
+    } else {
+        Some(plain.remove(0))
     };
     let deep = arguments.may_have("R", &["recursive"]);
     let mut classes = Classes::READ;
@@ -202,10 +209,7 @@ fn sort(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
     if arguments.may_have("", &["compress-program"]) {
         classes = classes.with(Class::Execute);
     }
-    match arguments.may_hide_options() {
-        true => classes.with(Class::Execute),
-        false => classes,
-    }
+    if arguments.may_hide_options() { classes.with(Class::Execute) } else { classes }
 }
 
 fn patch(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {

@@ -87,9 +87,10 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
     let mut commands = false;
     while let Some(word) = words.get(place) {
         let Some(text) = word.literal() else {
-            match commands || !word.may_be_option() {
-                true => break,
-                false => return code.and(Class::Destructive),
+            if commands || !word.may_be_option() {
+                break;
+            } else {
+                return code.and(Class::Destructive);
             }
         };
         // A line may begin like an option.
@@ -124,10 +125,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
             return super::feared(&taken).into();
         };
         walk.payload(line);
-        return match rc {
-            true => code,
-            false => Class::Read.into(),
-        };
+        return if rc { code } else { Class::Read.into() };
     }
     // A file is run; without one, what comes in.
     if let [script, ..] = rest
@@ -185,10 +183,7 @@ fn language(verb: &str, words: &[Word], input: &StandardInput) -> Finding {
         [module, name, ..] if module == "-m" && verb.starts_with("py") && is_plain(name) => {
             let runs_others =
                 matches!(name.as_str(), "pdb" | "timeit" | "trace" | "cProfile" | "code");
-            match runs_others {
-                true => finding,
-                false => finding.remembered([verb, "-m", name]),
-            }
+            if runs_others { finding } else { finding.remembered([verb, "-m", name]) }
         }
         [script, ..] if is_inner(script) && script.contains('.') => {
             finding.remembered([verb, script])
@@ -207,9 +202,10 @@ fn awk(words: &[Word]) -> Finding {
     let Some(program) = arguments.plain(valued).first().and_then(|word| word.literal()) else {
         return Class::Execute.into();
     };
-    match awk_only_looks(&program) {
-        true => Class::Read.into(),
-        false => Finding::from(Class::Execute).and(mentioned(&program)),
+    if awk_only_looks(&program) {
+        Class::Read.into()
+    } else {
+        Finding::from(Class::Execute).and(mentioned(&program))
     }
 }
 

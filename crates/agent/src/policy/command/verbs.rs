@@ -283,9 +283,10 @@ pub(super) fn judge(
         let sets = matches!(verb, "hostname" | "date")
             && words.iter().any(|word| !word.head().starts_with(['-', '+']))
             && !arguments.may_have("drfuI", &["date", "reference", "file"]);
-        return match sets || arguments.may_have(letters, names) {
-            true => Finding::from(*class),
-            false => Class::Read.into(),
+        return if sets || arguments.may_have(letters, names) {
+            Finding::from(*class)
+        } else {
+            Class::Read.into()
         };
     }
     if RULING.contains(&verb) {
@@ -329,9 +330,10 @@ fn by_path(name: &str, words: &[Word]) -> Finding {
         return Finding::from(Class::Execute).and(dangerous_tail(words));
     }
     let finding = Finding::from(Class::Execute).and(dangerous_tail(words));
-    match name.starts_with('/') || name.contains("..") || !is_plain(name) {
-        true => finding,
-        false => finding.remembered([name]),
+    if name.starts_with('/') || name.contains("..") || !is_plain(name) {
+        finding
+    } else {
+        finding.remembered([name])
     }
 }
 

@@ -346,9 +346,10 @@ impl<'a> Walk<'a> {
         let mut known_variables = true;
         for assignment in &simple.assignments {
             let value = assignment.value.literal();
-            let found = match alone {
-                true => variables::assigned(&assignment.name, value.as_deref()),
-                false => variables::exported(&assignment.name, value.as_deref()),
+            let found = if alone {
+                variables::assigned(&assignment.name, value.as_deref())
+            } else {
+                variables::exported(&assignment.name, value.as_deref())
             };
             known_variables &= found == Classes::READ;
             classes = classes.and(found);
@@ -358,10 +359,8 @@ impl<'a> Walk<'a> {
             || classes.has(Class::Destructive);
         let input = self.input(&simple.redirects, input);
         let replaced = !matches!(input, StandardInput::Nothing) && is_exec(&simple.words);
-        let finding = match alone {
-            true => Finding::from(Class::Read),
-            false => self.verb(&simple.words, &input),
-        };
+        let finding =
+            if alone { Finding::from(Class::Read) } else { self.verb(&simple.words, &input) };
         // `exec` without a verb gives its input to all that comes later.
         self.fed |= replaced;
         let classes = classes.and(finding.classes);
@@ -566,10 +565,12 @@ impl<'a> Walk<'a> {
             let harmless = word.literal().is_some()
                 && (HARMLESS.contains(&device) || device.starts_with("fd/"))
                 && !device.contains("..");
-            return match harmless {
-                true => Classes::READ,
-                false if device.starts_with("shm/") => Class::WriteOutside.into(),
-                false => Class::Destructive.into(),
+            return if harmless {
+                Classes::READ
+            } else if device.starts_with("shm/") {
+                Class::WriteOutside.into()
+            } else {
+                Class::Destructive.into()
             };
         }
         if head.starts_with("/proc/") || head.starts_with("/sys/") {

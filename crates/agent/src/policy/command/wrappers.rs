@@ -131,11 +131,15 @@ pub(super) fn judge(
             }
             Finding::from(inner).and(Class::Privilege).and(Class::Execute)
         }
-        "crontab" => match arguments.may_have("l", &[]) && !arguments.may_hide_options() {
-            true => Class::Read.into(),
-            false if arguments.may_have("r", &[]) => Class::Destructive.into(),
-            false => Finding::from(Class::Execute).and(Class::WriteOutside),
-        },
+        "crontab" => {
+            if arguments.may_have("l", &[]) && !arguments.may_hide_options() {
+                Class::Read.into()
+            } else if arguments.may_have("r", &[]) {
+                Class::Destructive.into()
+            } else {
+                Finding::from(Class::Execute).and(Class::WriteOutside)
+            }
+        }
         verb if ODD.contains(&verb) => {
             for payload in arguments.values(Some('c'), &["command"]) {
                 walk.payload(&payload);
@@ -207,10 +211,7 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     match words.get(place..) {
         Some(rest) if !rest.is_empty() => {
             let finding = walk.verb(rest, input);
-            match classes == Classes::READ {
-                true => finding,
-                false => finding.and(classes).forgotten(),
-            }
+            if classes == Classes::READ { finding } else { finding.and(classes).forgotten() }
         }
         // Alone it shows the environment.
         _ => Class::Read.into(),
@@ -225,9 +226,10 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
     let arguments = Arguments::of(words);
     let Some(first) = arguments.first_plain(valued) else {
         // Without a verb it echoes.
-        return match options_are_plain(words) {
-            true => Class::Read.into(),
-            false => feared(words).and(Class::Destructive),
+        return if options_are_plain(words) {
+            Class::Read.into()
+        } else {
+            feared(words).and(Class::Destructive)
         };
     };
     if !options_are_plain(&words[..first]) {

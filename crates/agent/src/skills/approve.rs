@@ -43,8 +43,15 @@ pub fn approve(
         ProposalState::Rejected => return Err(decided(&found)),
         ProposalState::Waiting => {
             preview(shelf, &found)?;
-            let steps = (ProposalState::Waiting, ProposalState::Approving);
-            if !store.write(|tx| proposal::turn(tx, id, steps, Some(by)))? {
+            if !store.write(|tx| {
+                proposal::change_state(
+                    tx,
+                    id,
+                    ProposalState::Waiting,
+                    ProposalState::Approving,
+                    Some(by),
+                )
+            })? {
                 return Err(decided(&store.read(|tx| proposal::get(tx, owner, id))?));
             }
         }
@@ -56,10 +63,9 @@ pub fn approve(
 
 /// Rejects a proposal. To reject it again does nothing.
 pub fn reject(store: &Store, owner: OwnerId, id: Id, by: &str) -> crate::Result<Proposal> {
-    let steps = (ProposalState::Waiting, ProposalState::Rejected);
     let found = store.write(|tx| {
         proposal::get(tx, owner, id)?;
-        proposal::turn(tx, id, steps, Some(by))?;
+        proposal::change_state(tx, id, ProposalState::Waiting, ProposalState::Rejected, Some(by))?;
         proposal::get(tx, owner, id)
     })?;
     if found.state == ProposalState::Rejected { Ok(found) } else { Err(decided(&found)) }
@@ -101,12 +107,12 @@ fn finish(
             Err(SkillError::Changed(proposal.name.clone()))
         };
         if let Err(trouble) = put {
-            let steps = (ProposalState::Approving, ProposalState::Waiting);
-            store.write(|tx| proposal::turn(tx, proposal.id, steps, None))?;
+            let (from, to) = (ProposalState::Approving, ProposalState::Waiting);
+            store.write(|tx| proposal::change_state(tx, proposal.id, from, to, None))?;
             return Err(trouble.into());
         }
     }
-    store.write(|tx| proposal::applied(tx, proposal.id))
+    store.write(|tx| proposal::note_applied(tx, proposal.id))
 }
 
 fn decided(proposal: &Proposal) -> crate::Error {
@@ -224,12 +230,12 @@ mod tests {
 
     #[test]
     fn an_interrupted_yes_is_finished_wherever_it_stopped() {
-        let steps = (ProposalState::Waiting, ProposalState::Approving);
+        let (from, to) = (ProposalState::Waiting, ProposalState::Approving);
         for written in [false, true] {
             let scene = ProposalFixture::new();
             scene.approve(scene.propose("old")).unwrap();
             let id = scene.propose("new");
-            scene.store.write(|tx| proposal::turn(tx, id, steps, Some("me"))).unwrap();
+            scene.store.write(|tx| proposal::change_state(tx, id, from, to, Some("me"))).unwrap();
             assert!(reject(&scene.store, scene.owner, id, "me").is_err(), "it is being written");
             if written {
                 let found = scene.store.read(|tx| proposal::get(tx, scene.owner, id)).unwrap();
@@ -246,7 +252,7 @@ mod tests {
         }
         let scene = ProposalFixture::new();
         let id = scene.propose("new");
-        scene.store.write(|tx| proposal::turn(tx, id, steps, Some("me"))).unwrap();
+        scene.store.write(|tx| proposal::change_state(tx, id, from, to, Some("me"))).unwrap();
         scene.approve(scene.propose("somebody else's")).unwrap();
         assert!(settle(&scene.store, scene.owner, &scene.shelf()).unwrap().is_empty());
         assert_eq!(scene.state(id), ProposalState::Waiting);

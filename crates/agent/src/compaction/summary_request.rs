@@ -83,27 +83,28 @@ impl SummaryBill {
     /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
     /// Says which budget has no room where one has none.
     pub(super) fn open(
-        work: &OpenSession,
+        session: &OpenSession,
         account: &Arc<Account>,
         turn: TurnId,
-        question: &SummaryPrompt,
+        prompt: &SummaryPrompt,
         tokens: impl Fn(usize) -> i64,
     ) -> Result<std::result::Result<Self, BudgetExhausted>> {
-        let agent = &work.agent;
+        let agent = &session.agent;
         let chain = candidates(agent);
-        let usage = question.usage(tokens);
+        let usage = prompt.usage(tokens);
         let prices = chain.iter().flatten().filter_map(|candidate| candidate.price_list());
         let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
         let tokens = i64::try_from(usage.total()).unwrap_or(i64::MAX);
         let reserved = Amount { money, tokens, calls: 1 };
         let bill = Self { id: Id::new(), reserved, account: account.clone(), turn };
         let model = chain.first().and_then(|chain| chain.first()).map(ToString::to_string);
-        let (model, lease) = (model.unwrap_or_default(), &work.lease);
+        let model = model.unwrap_or_default();
+        let lease = &session.lease;
         let opened = agent.write(|tx| {
             lease.guard(tx)?;
             let opened = budget::reserve(tx, account, &bill.reserved, &Amount::default())?;
             if opened.is_ok() {
-                model_call::begin(tx, bill.id, &bill.purpose(work), &model)?;
+                model_call::begin(tx, bill.id, &bill.purpose(session), &model)?;
             }
             Ok(opened)
         })?;
@@ -114,10 +115,10 @@ impl SummaryBill {
     pub(super) fn settle(
         &self,
         tx: &mut WriteTx<'_>,
-        work: &OpenSession,
+        session: &OpenSession,
         attempts: &[Attempt],
     ) -> Result<()> {
-        model_call::finish(tx, self.id, &self.purpose(work), attempts)?;
+        model_call::finish(tx, self.id, &self.purpose(session), attempts)?;
         if attempts.is_empty() {
             // It was given up; what became of it nobody knows, and it keeps what was reserved.
             return Ok(());
@@ -125,10 +126,10 @@ impl SummaryBill {
         budget::correct(tx, &self.account, &reserve::used_by(attempts).minus(&self.reserved))
     }
 
-    fn purpose(&self, work: &OpenSession) -> Purpose<'static> {
+    fn purpose(&self, session: &OpenSession) -> Purpose<'static> {
         Purpose {
-            owner: work.agent.owner(),
-            session: Some(work.id),
+            owner: session.agent.owner(),
+            session: Some(session.id),
             turn: Some(self.turn),
             purpose: PURPOSE,
         }
@@ -140,11 +141,12 @@ impl SummaryInProgress {
     pub(super) fn begin(
         agent: &Agent,
         wanted: MissingSummary,
-        question: SummaryPrompt,
+        prompt: SummaryPrompt,
         bill: SummaryBill,
-        (trigger, focus): (Trigger, Option<String>),
+        trigger: Trigger,
+        focus: Option<String>,
     ) -> Self {
-        let task = tokio::spawn(make(agent.clone(), question));
+        let task = tokio::spawn(make(agent.clone(), prompt));
         Self { wanted, trigger, focus, bill, task }
     }
 
@@ -184,16 +186,18 @@ fn candidates(agent: &Agent) -> Vec<Vec<Arc<Candidate>>> {
 }
 
 /// The window of the model that is asked first, where it is known.
-pub(super) fn window(agent: &Agent) -> Option<u64> {
+pub(super) fn first_window(agent: &Agent) -> Option<u64> {
     candidates(agent).first().and_then(|chain| chain.first()).and_then(|first| first.window)
 }
 
-async fn make(agent: Agent, question: SummaryPrompt) -> SummaryResult {
+async fn make(agent: Agent, prompt: SummaryPrompt) -> SummaryResult {
     let settings = agent.settings();
     let deadline = Instant::now() + settings.compaction.timeout;
-    let messages = [Message::User(vec![Content::Text(question.words.clone())])];
+    let messages = [Message::User(vec![Content::Text(prompt.words.clone())])];
     let chains = candidates(&agent);
-    let (mut attempts, mut words, mut retry_at) = (Vec::new(), Vec::new(), None);
+    let mut attempts = Vec::new();
+    let mut words = Vec::new();
+    let mut retry_at = None;
     for (number, chain) in chains.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
         // Whoever comes after it needs time too.
@@ -203,9 +207,9 @@ async fn make(agent: Agent, question: SummaryPrompt) -> SummaryResult {
         }
         let most = chain.iter().filter_map(|candidate| candidate.max_output).min();
         let request = Request {
-            system: &question.system,
+            system: &prompt.system,
             messages: &messages,
-            max_output: Some(question.max_output().min(most.unwrap_or(u32::MAX))),
+            max_output: Some(prompt.max_output().min(most.unwrap_or(u32::MAX))),
             ..Request::default()
         };
         let mut limits = settings.asking.clone();

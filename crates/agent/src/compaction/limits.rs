@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainstay_journal::TurnId;
 use mainstay_journal::compaction::Compaction;
 
-use super::underway::SummaryInProgress;
+use super::summary_request::SummaryInProgress;
 use crate::Settings;
 
 /// So many compactions with a summary may come within [`ROUNDS`] rounds of a turn. Those by the cheap
@@ -75,7 +75,7 @@ pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
 #[derive(Default)]
 pub(crate) struct CompactionState {
     /// A summary that is being made.
-    pub(super) underway: Option<SummaryInProgress>,
+    pub(super) in_progress: Option<SummaryInProgress>,
     /// Whether the record was asked what there was before this process.
     pub(super) remembers: bool,
     /// The turn that `rounds` and `made` are about.
@@ -164,7 +164,8 @@ impl CompactionState {
     /// Takes in that a round of a turn begins.
     pub(crate) fn round(&mut self, turn: TurnId) {
         if self.turn != Some(turn) {
-            (self.turn, self.rounds) = (Some(turn), 0);
+            self.turn = Some(turn);
+            self.rounds = 0;
             self.made.clear();
             self.unanswered = 0;
         }
@@ -178,7 +179,7 @@ impl CompactionState {
 
     /// Whether nothing waits to be applied.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.underway.is_none()
+        self.in_progress.is_none()
     }
 
     /// From where on a compaction is due: whoever took one back wants to see the old words as long as
@@ -218,7 +219,7 @@ impl CompactionState {
 
     /// Gives up the summary that is being made.
     pub(crate) fn stop(&mut self) {
-        self.underway = None;
+        self.in_progress = None;
     }
 
     fn rests_until(&self) -> Option<i64> {
@@ -240,7 +241,9 @@ impl CompactionState {
         let most = marks.map(|marks| how.helps_below(marks));
         let helped = most.is_none_or(|most| after < most);
         self.fruitless = if helped { 0 } else { self.fruitless + 1 };
-        (self.unjudged, self.restored, self.told) = (most.filter(|_| helped), false, false);
+        self.unjudged = most.filter(|_| helped);
+        self.restored = false;
+        self.told = false;
         self.said.clear();
         self.nothing_at = None;
     }
@@ -268,9 +271,11 @@ impl CompactionState {
     /// Takes in that one failed.
     pub(super) fn failed(&mut self, turn: TurnId, now: i64, words: &str, retry_at: Option<i64>) {
         self.failures += 1;
-        (self.failed_at, self.failed_in) = (now, Some(turn));
+        self.failed_at = now;
+        self.failed_in = Some(turn);
         self.interrupted = false;
-        (self.failure, self.retry_at) = (words.to_owned(), retry_at);
+        self.failure = words.to_owned();
+        self.retry_at = retry_at;
         self.unwanted = false;
     }
 
@@ -278,7 +283,9 @@ impl CompactionState {
     pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&WindowMarks>) {
         let Some(marks) = marks else { return };
         if tokens < marks.due {
-            (self.fruitless, self.told, self.nothing_at) = (0, false, None);
+            self.fruitless = 0;
+            self.told = false;
+            self.nothing_at = None;
         } else if self.unjudged.is_some_and(|most| tokens >= most) {
             self.fruitless += 1;
         }
@@ -299,8 +306,11 @@ impl CompactionState {
 
     /// Begins anew: a person or another model changed what held.
     pub(crate) fn begin_anew(&mut self) {
-        (self.fruitless, self.told, self.unjudged) = (0, false, None);
-        (self.nothing_at, self.unanswered) = (None, 0);
+        self.fruitless = 0;
+        self.told = false;
+        self.unjudged = None;
+        self.nothing_at = None;
+        self.unanswered = 0;
         self.said.clear();
         self.made.clear();
         self.forget_failures();
@@ -319,7 +329,9 @@ impl CompactionState {
     }
 
     fn forget_failures(&mut self) {
-        (self.failures, self.failed_at, self.retry_at) = (0, 0, None);
+        self.failures = 0;
+        self.failed_at = 0;
+        self.retry_at = None;
         self.interrupted = false;
         self.failure.clear();
     }
@@ -357,97 +369,97 @@ mod tests {
 
     #[test]
     fn there_are_two_at_most_until_the_turn_went_on_for_a_while() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         for _ in 0..2 {
-            assert_eq!(watch.resting(turn, 0), None);
-            watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
-            watch.answered();
+            assert_eq!(state.resting(turn, 0), None);
+            state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+            state.answered();
         }
         for _ in 0..ROUNDS {
-            assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Enough));
-            watch.round(turn);
+            assert_eq!(state.resting(turn, 0), Some(CompactionPause::Enough));
+            state.round(turn);
         }
-        assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
-        watch.applied(CompactionKind::Summarised, 50, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Unanswered));
-        watch.answered();
-        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Enough));
+        assert_eq!(state.resting(turn, 0), None);
+        state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Unanswered));
+        state.answered();
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Enough));
         let next = TurnId::new();
-        watch.round(next);
-        assert_eq!(watch.resting(next, 0), None);
+        state.round(next);
+        assert_eq!(state.resting(next, 0), None);
     }
 
     #[test]
     fn cheap_steps_are_as_many_as_there_are_answers_and_help_wherever_the_next_request_fits() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         for _ in 0..20 {
-            watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
-            watch.counted(110, Some(&MARKS));
-            watch.answered();
-            assert_eq!(watch.resting(turn, 0), None);
+            state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+            state.counted(110, Some(&MARKS));
+            state.answered();
+            assert_eq!(state.resting(turn, 0), None);
         }
-        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
-        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
-        assert_eq!(watch.done_enough(), Some(CompactionPause::Unanswered));
-        watch.answered();
-        watch.applied(CompactionKind::Shortened, 120, Some(&MARKS));
-        watch.applied(CompactionKind::Shortened, 110, Some(&MARKS));
-        watch.counted(125, Some(&MARKS));
-        watch.answered();
-        assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(CompactionKind::Shortened, 125, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        assert_eq!(state.done_enough(), Some(CompactionPause::Unanswered));
+        state.answered();
+        state.applied(CompactionKind::Shortened, 120, Some(&MARKS));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        state.counted(125, Some(&MARKS));
+        state.answered();
+        assert_eq!(state.resting(turn, 0), None);
+        state.applied(CompactionKind::Shortened, 125, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
     }
 
     #[test]
     fn two_that_do_not_help_stop_it_until_something_fits() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
-        watch.refused();
-        assert_eq!(watch.resting(turn, 0), None);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
+        state.refused();
+        assert_eq!(state.resting(turn, 0), None);
         // It looked well, and the provider counted otherwise.
-        watch.applied(CompactionKind::Summarised, 90, Some(&MARKS));
-        watch.counted(110, Some(&MARKS));
-        watch.refused();
-        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
-        watch.counted(105, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(CompactionPause::Fruitless));
-        watch.counted(99, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), None);
+        state.applied(CompactionKind::Summarised, 90, Some(&MARKS));
+        state.counted(110, Some(&MARKS));
+        state.refused();
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
+        state.counted(105, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
+        state.counted(99, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), None);
     }
 
     #[test]
     fn it_rests_after_failures_longer_each_time_and_gives_the_turn_up_after_three() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         let mut now = 1_000;
         for rest in [60_000, 300_000] {
-            watch.failed(turn, now, "no", None);
+            state.failed(turn, now, "no", None);
             assert_eq!(
-                watch.resting(turn, now + rest - 1),
+                state.resting(turn, now + rest - 1),
                 Some(CompactionPause::Until(now + rest))
             );
-            assert_eq!(watch.resting(turn, now - 10_000_000), None, "the clock was set back");
+            assert_eq!(state.resting(turn, now - 10_000_000), None, "the clock was set back");
             now += rest;
-            assert_eq!(watch.resting(turn, now), None);
+            assert_eq!(state.resting(turn, now), None);
         }
-        watch.failed(turn, now, "no", None);
-        assert_eq!(watch.resting(turn, now + 10_000_000), Some(CompactionPause::Failing));
+        state.failed(turn, now, "no", None);
+        assert_eq!(state.resting(turn, now + 10_000_000), Some(CompactionPause::Failing));
         let next = TurnId::new();
-        assert_eq!(watch.resting(next, now + 1), Some(CompactionPause::Until(now + 900_000)));
-        assert_eq!(watch.resting(next, now + 900_000), None);
-        watch.begin_anew();
-        assert_eq!(watch.resting(turn, now), None);
+        assert_eq!(state.resting(next, now + 1), Some(CompactionPause::Until(now + 900_000)));
+        assert_eq!(state.resting(next, now + 900_000), None);
+        state.begin_anew();
+        assert_eq!(state.resting(turn, now), None);
     }
 
     #[test]
     fn what_a_person_took_back_stays_until_the_window_is_full() {
-        let mut watch = CompactionState { restored: true, ..CompactionState::default() };
-        assert_eq!(watch.due(&MARKS), MARKS.full);
-        watch.applied(CompactionKind::Shortened, 50, Some(&MARKS));
-        assert_eq!(watch.due(&MARKS), MARKS.due);
+        let mut state = CompactionState { restored: true, ..CompactionState::default() };
+        assert_eq!(state.due(&MARKS), MARKS.full);
+        state.applied(CompactionKind::Shortened, 50, Some(&MARKS));
+        assert_eq!(state.due(&MARKS), MARKS.due);
     }
 }

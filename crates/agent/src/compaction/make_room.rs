@@ -9,8 +9,8 @@ use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
 
 use super::Trigger;
-use super::applying::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
-use super::when::{CompactionPause, WindowMarks};
+use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
+use super::limits::{CompactionPause, WindowMarks};
 use crate::session::open::OpenSession;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -42,10 +42,10 @@ impl TurnRunner<'_> {
             return self.compact_by_hand(focus).await;
         }
         let full = marks.is_some_and(|marks| self.session.conversation.size.tokens() >= marks.full);
-        if let Some(underway) = &self.session.compaction.underway {
-            if underway.is_finished() || full {
-                let tried = self.take_summary().await?;
-                self.tell(tried);
+        if let Some(in_progress) = &self.session.compaction.in_progress {
+            if in_progress.is_finished() || full {
+                let attempt = self.take_summary().await?;
+                self.tell_attempt(attempt);
             }
             return Ok(());
         }
@@ -55,8 +55,8 @@ impl TurnRunner<'_> {
             return Ok(());
         }
         if let Err(error) = self.session.remember_compactions(self.turn.id) {
-            let tried = self.broken(&error.to_string());
-            self.tell(tried);
+            let attempt = self.fail_attempt(&error.to_string());
+            self.tell_attempt(attempt);
             return Ok(());
         }
         let tokens = self.session.conversation.size.tokens();
@@ -75,13 +75,13 @@ impl TurnRunner<'_> {
             // No summary is asked for, and what was there before may be shortened all the same.
             _ => {}
         }
-        let tried = match self.attempt(Trigger::Share, None).await? {
+        let attempt = match self.begin_attempt(Trigger::Share, None).await? {
             CompactionAttempt::Begun if full || self.session.compaction.interrupted => {
                 self.take_summary().await?
             }
-            tried => tried,
+            attempt => attempt,
         };
-        self.tell(tried);
+        self.tell_attempt(attempt);
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl TurnRunner<'_> {
             Ok(()) => String::new(),
             Err(error) => format!("the record could not be read: {error}"),
         };
-        if why.is_empty() && self.session.compaction.underway.is_some() {
+        if why.is_empty() && self.session.compaction.in_progress.is_some() {
             match self.take_summary().await? {
                 CompactionAttempt::Made(_) => return Ok(()),
                 CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
@@ -106,11 +106,11 @@ impl TurnRunner<'_> {
         if let Some(resting) = self.session.compaction.done_enough() {
             why = self.session.why_resting(&resting);
         } else if self.session.compaction.remembers {
-            let tried = match self.attempt(Trigger::TooLong, None).await? {
+            let attempt = match self.begin_attempt(Trigger::TooLong, None).await? {
                 CompactionAttempt::Begun => self.take_summary().await?,
-                tried => tried,
+                attempt => attempt,
             };
-            match tried {
+            match attempt {
                 CompactionAttempt::Made(_) => return Ok(()),
                 CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
                 CompactionAttempt::Nothing => TOO_LITTLE.clone_into(&mut why),
@@ -133,34 +133,34 @@ impl TurnRunner<'_> {
 
     async fn compact_by_hand(&mut self, focus: Option<String>) -> Stoppable<()> {
         self.session.compaction.begin_anew();
-        self.session.compaction.underway = None;
-        let tried = match self.attempt(Trigger::Hand, focus).await? {
+        self.session.compaction.in_progress = None;
+        let attempt = match self.begin_attempt(Trigger::Hand, focus).await? {
             CompactionAttempt::Begun => self.take_summary().await?,
-            tried => tried,
+            attempt => attempt,
         };
-        self.tell(tried);
+        self.tell_attempt(attempt);
         Ok(())
     }
 
     /// Begins a compaction. What fails in it is no failure of the turn.
-    async fn attempt(
+    async fn begin_attempt(
         &mut self,
         trigger: Trigger,
         focus: Option<String>,
     ) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
         let account = self.limits.account.clone();
-        let attempted = CompactionRequest { turn: self.turn.id, account: &account, trigger, focus };
-        let tried = self.session.begin_compaction(attempted, self.observer, self.cancel).await;
-        self.survived(tried)
+        let request = CompactionRequest { turn: self.turn.id, account: &account, trigger, focus };
+        let attempt = self.session.begin_compaction(request, self.observer, self.cancel).await;
+        self.survive(attempt)
     }
 
     /// Waits for the summary that is being made, and applies it.
     async fn take_summary(&mut self) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
-        let landing = self.session.land_compaction(self.turn.id, self.observer, self.cancel);
+        let landing = self.session.apply_summary(self.turn.id, self.observer, self.cancel);
         match timeout_at(self.limits.deadline, landing).await {
-            Ok(tried) => self.survived(tried),
+            Ok(attempt) => self.survive(attempt),
             // The turn is parked before its next question.
             Err(_) => Ok(CompactionAttempt::Not("the turn's time is over".to_owned())),
         }
@@ -174,23 +174,23 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
-    fn survived(&mut self, tried: Result<CompactionAttempt>) -> Stoppable<CompactionAttempt> {
-        match tried {
+    fn survive(&mut self, attempt: Result<CompactionAttempt>) -> Stoppable<CompactionAttempt> {
+        match attempt {
             Ok(CompactionAttempt::Stopped) => Err(TurnStop::Cancelled),
-            Ok(tried) => Ok(tried),
+            Ok(attempt) => Ok(attempt),
             // If the lease is lost, or the store, the turn's own next commit finds out.
-            Err(error) => Ok(self.broken(&error.to_string())),
+            Err(error) => Ok(self.fail_attempt(&error.to_string())),
         }
     }
 
-    fn broken(&mut self, error: &str) -> CompactionAttempt {
+    fn fail_attempt(&mut self, error: &str) -> CompactionAttempt {
         self.session.compaction.failed(self.turn.id, wall_millis(), error, None);
         CompactionAttempt::Not(error.to_owned())
     }
 
     /// Tells why nothing changed. That it is resting is told once.
-    fn tell(&mut self, tried: CompactionAttempt) {
-        let why = match tried {
+    fn tell_attempt(&mut self, attempt: CompactionAttempt) {
+        let why = match attempt {
             CompactionAttempt::Not(why) => why,
             CompactionAttempt::Nothing => return self.tell_once(TOO_LITTLE),
             // Why it rests was told when that began.

@@ -105,7 +105,8 @@ fn list_skills(found: &FoundSkills) -> Outcome {
     }
     let mut text = String::new();
     for (place, skill) in found.skills.iter().enumerate() {
-        let (name, origin) = (&skill.front.name, skill.origin.as_str());
+        let name = &skill.front.name;
+        let origin = skill.origin.as_str();
         let line = format!("- {name} ({origin}): {}\n", short(&skill.front.description));
         if text.len() + line.len() > LIST {
             text.push_str(&format!("and {} more.", found.skills.len() - place));

@@ -10,10 +10,10 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::draft::{CompactionAim, CompactionSource, Draft, MissingSummary, TokenScale};
-use super::underway::{
+use super::limits::{CompactionKind, CompactionPause, WindowMarks};
+use super::summary_request::{
     self, PURPOSE, SummaryBill, SummaryFailure, SummaryInProgress, SummaryPrompt,
 };
-use super::when::{CompactionKind, CompactionPause, WindowMarks};
 use super::{OnFailure, Trigger, summary};
 use crate::agent::{Parts, blocking};
 use crate::budget::Account;
@@ -67,20 +67,20 @@ impl OpenSession {
     /// made.
     pub(super) async fn begin_compaction(
         &mut self,
-        attempted: CompactionRequest<'_>,
+        request: CompactionRequest<'_>,
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionAttempt> {
-        let CompactionRequest { turn, account, trigger, focus } = attempted;
-        let case = CompactionOrigin { turn, trigger, paid: None };
-        let journal = self.journal()?;
+        let CompactionRequest { turn, account, trigger, focus } = request;
+        let origin = CompactionOrigin { turn, trigger, paid: None };
+        let source = self.source()?;
         let scale = self.scale();
-        let aim = self.aim(trigger, journal.size(&scale));
+        let aim = self.aim(trigger, source.size(&scale));
         let resting = self.compaction.resting(turn, wall_millis());
         let resting = resting.filter(|_| trigger != Trigger::Hand);
         let local = self.agent.settings().compaction.on_failure == OnFailure::Local;
         // Hooks are asked about what is going to happen, and not whether something could.
-        let draft = match (journal.draft(&scale, &aim), &resting) {
+        let draft = match (source.draft(&scale, &aim), &resting) {
             (Draft::Nothing, _) => {
                 self.compaction.found_nothing(self.conversation.size.tokens());
                 return Ok(CompactionAttempt::Nothing);
@@ -105,21 +105,26 @@ impl OpenSession {
             None => return Ok(CompactionAttempt::Stopped),
         };
         let wanted = match draft {
-            Draft::Ready(compaction) => return self.apply(case, *compaction, journal, observer),
+            Draft::Ready(compaction) => return self.apply(origin, *compaction, source, observer),
             Draft::NeedsSummary(wanted) => wanted,
             Draft::Nothing => return Ok(CompactionAttempt::Nothing),
         };
         if resting.is_some() {
-            return self.apply_local(case, &wanted, focus, journal, observer);
+            return self.apply_local(origin, &wanted, focus, source, observer);
         }
-        let question = SummaryPrompt {
+        let prompt = SummaryPrompt {
             system: summary::system(wanted.most),
-            words: summary::question(&wanted.material, &nonce(), focus.as_deref(), &instructions),
+            words: summary::summary_question(
+                &wanted.material,
+                &nonce(),
+                focus.as_deref(),
+                &instructions,
+            ),
             most: wanted.most,
         };
-        drop(journal);
+        drop(source);
         let bill =
-            match SummaryBill::open(self, account, turn, &question, |bytes| scale.tokens(bytes))? {
+            match SummaryBill::open(self, account, turn, &prompt, |bytes| scale.tokens(bytes))? {
                 Ok(bill) => bill,
                 Err(spent) => {
                     self.compaction.failed(turn, wall_millis(), &spent.text, None);
@@ -128,39 +133,40 @@ impl OpenSession {
             };
         let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
         observer(Event::Compacting { why: trigger.as_str(), tokens });
-        self.compaction.underway =
-            Some(SummaryInProgress::begin(&self.agent, wanted, question, bill, (trigger, focus)));
+        self.compaction.in_progress =
+            Some(SummaryInProgress::begin(&self.agent, wanted, prompt, bill, trigger, focus));
         Ok(CompactionAttempt::Begun)
     }
 
     /// Waits for the summary that is being made, and applies it.
-    pub(super) async fn land_compaction(
+    pub(super) async fn apply_summary(
         &mut self,
         turn: TurnId,
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionAttempt> {
-        let Some(mut underway) = self.compaction.underway.take() else {
+        let Some(mut in_progress) = self.compaction.in_progress.take() else {
             return Ok(CompactionAttempt::Not("no summary is being made".to_owned()));
         };
         let (attempts, made) = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(CompactionAttempt::Stopped),
-            made = underway.made() => made,
+            made = in_progress.made() => made,
         };
-        let paid = Some((&underway.bill, attempts.as_slice()));
-        let (trigger, focus) = (underway.trigger, underway.focus.clone());
-        let case = CompactionOrigin { turn, trigger, paid };
+        let paid = Some((&in_progress.bill, attempts.as_slice()));
+        let trigger = in_progress.trigger;
+        let focus = in_progress.focus.clone();
+        let origin = CompactionOrigin { turn, trigger, paid };
         match made {
             Ok(summary) => {
                 self.compaction.healthy();
-                let journal = self.journal()?;
-                let complete = journal.complete(&underway.wanted, summary, focus, &self.scale());
+                let source = self.source()?;
+                let complete = source.complete(&in_progress.wanted, summary, focus, &self.scale());
                 let (compaction, enough) = complete;
                 if enough {
-                    return self.apply(case, compaction, journal, observer);
+                    return self.apply(origin, compaction, source, observer);
                 }
-                self.settle(case)?;
+                self.settle(origin)?;
                 self.compaction.refused();
                 Ok(CompactionAttempt::Not("the summary would save less than a fifth".to_owned()))
             }
@@ -168,14 +174,15 @@ impl OpenSession {
                 self.compaction.failed(turn, wall_millis(), &words, retry_at);
                 let words = format!("the summary could not be made: {words}");
                 if self.agent.settings().compaction.on_failure == OnFailure::Abort {
-                    self.settle(case)?;
+                    self.settle(origin)?;
                     return Ok(CompactionAttempt::Not(words));
                 }
-                let journal = self.journal()?;
-                let tried = self.apply_local(case, &underway.wanted, focus, journal, observer)?;
+                let source = self.source()?;
+                let attempt =
+                    self.apply_local(origin, &in_progress.wanted, focus, source, observer)?;
                 let message = format!("{words}; a summary was made without a model");
                 observer(Event::Notice { about: "compaction", message, void: false });
-                Ok(tried)
+                Ok(attempt)
             }
         }
     }
@@ -183,21 +190,21 @@ impl OpenSession {
     /// Applies a compaction with a summary that no model made.
     fn apply_local(
         &mut self,
-        case: CompactionOrigin<'_>,
+        origin: CompactionOrigin<'_>,
         wanted: &MissingSummary,
         focus: Option<String>,
-        journal: CompactionSource,
+        source: CompactionSource,
         observer: Observer<'_>,
     ) -> Result<CompactionAttempt> {
         let scale = self.scale();
         // Three bytes a token, at least: it is bounded all the same.
         let most = usize::try_from(wanted.most.saturating_mul(3)).unwrap_or(usize::MAX);
-        let text = summary::local(journal.entries(), wanted.through, most);
-        let (compaction, enough) = journal.complete(wanted, text, focus, &scale);
+        let text = summary::local(source.entries(), wanted.through, most);
+        let (compaction, enough) = source.complete(wanted, text, focus, &scale);
         if enough {
-            return self.apply(case, compaction, journal, observer);
+            return self.apply(origin, compaction, source, observer);
         }
-        self.settle(case)?;
+        self.settle(origin)?;
         self.compaction.refused();
         Ok(CompactionAttempt::Nothing)
     }
@@ -206,16 +213,17 @@ impl OpenSession {
     /// made meanwhile is followed instead.
     fn apply(
         &mut self,
-        case: CompactionOrigin<'_>,
+        origin: CompactionOrigin<'_>,
         compaction: Compaction,
-        mut journal: CompactionSource,
+        mut source: CompactionSource,
         observer: Observer<'_>,
     ) -> Result<CompactionAttempt> {
-        let CompactionOrigin { turn, trigger, paid } = case;
+        let CompactionOrigin { turn, trigger, paid } = origin;
         let mut body = Body::Compaction(Box::new(compaction));
         redaction::body(self.agent.redactor(), &mut body);
         let Body::Compaction(compaction) = body else { return Ok(CompactionAttempt::Stopped) };
-        let (work, id) = (&*self, self.id);
+        let work = &*self;
+        let id = self.id;
         let committed = work.agent.write(|tx| {
             work.lease.guard(tx)?;
             if let Some((bill, attempts)) = paid {
@@ -229,8 +237,8 @@ impl OpenSession {
             return Ok(CompactionAttempt::Not("another process compacted the session".to_owned()));
         };
         let body = Body::Compaction(compaction.clone());
-        journal.push(Entry { seq, turn, at: wall_millis(), body });
-        self.rebuild_transcript(journal.entries());
+        source.push(Entry { seq, turn, at: wall_millis(), body });
+        self.rebuild_transcript(source.entries());
         let marks = self.marks();
         self.compaction.applied(
             CompactionKind::of(&compaction),
@@ -248,8 +256,8 @@ impl OpenSession {
     }
 
     /// Writes down what a summary took that is not used.
-    fn settle(&self, case: CompactionOrigin<'_>) -> Result<()> {
-        let Some((bill, attempts)) = case.paid else { return Ok(()) };
+    fn settle(&self, origin: CompactionOrigin<'_>) -> Result<()> {
+        let Some((bill, attempts)) = origin.paid else { return Ok(()) };
         self.agent.write(|tx| {
             self.lease.guard(tx)?;
             bill.settle(tx, self, attempts)
@@ -257,7 +265,7 @@ impl OpenSession {
     }
 
     /// All entries of the session, and what is remembered of them without a model.
-    pub(super) fn journal(&self) -> Result<CompactionSource> {
+    pub(super) fn source(&self) -> Result<CompactionSource> {
         let id = self.id;
         let (entries, approvals, number) = blocking(|| {
             self.agent.parts.store.read(|tx| -> Result<_> {
@@ -300,7 +308,8 @@ impl OpenSession {
                 WindowMarks::within(room, settings.compaction.at)
             }
         };
-        let window = underway::window(&self.agent).and_then(|window| i64::try_from(window).ok());
+        let window = summary_request::first_window(&self.agent)
+            .and_then(|window| i64::try_from(window).ok());
         // A model that refused all of it will not take most of it.
         let most = if trigger == Trigger::TooLong { size / 2 } else { size };
         // A quarter is for its answer.
@@ -325,17 +334,17 @@ impl OpenSession {
         }
         let payload = Payload::compaction(trigger.for_hooks(), focus);
         let session = self.id.to_string();
-        let heard = tokio::select! {
+        let reply = tokio::select! {
             biased;
             () = cancel.cancelled() => return None,
-            heard = hooks::fire(&settings.hooks, &payload, &session, &self.workplace) => heard,
+            reply = hooks::fire(&settings.hooks, &payload, &session, &self.workplace) => reply,
         };
-        hooks::show_notices(observer, heard.notices);
+        hooks::show_notices(observer, reply.notices);
         let redactor = &settings.redactor;
-        Some(match heard.halt.or(heard.block) {
+        Some(match reply.halt.or(reply.block) {
             Some(reason) => Err(redactor.text(&reason).into_owned()),
             None => {
-                Ok(heard.context.iter().map(|words| redactor.text(words).into_owned()).collect())
+                Ok(reply.context.iter().map(|words| redactor.text(words).into_owned()).collect())
             }
         })
     }

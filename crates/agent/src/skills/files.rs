@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::SkillError;
 use super::discovery::FILE;
-use super::front::{Front, check_name};
+use super::front_matter::{Front, check_name};
 
 /// A skill has so many files and bytes at most.
 const MOST_FILES: usize = 1_000;

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::discovery::FILE;
-use super::front::{check_name, with_metadata};
+use super::files::{SkillFiles, check_path};
+use super::front_matter::{check_name, with_metadata};
 use super::proposal::{self, FileChange, NAME, Proposal, ProposalFilter, ProposalState};
-use super::tree::{SkillFiles, check_path};
 use super::{Origin, Shelf, find};
 use crate::agent::{Agent, Parts, blocking};
 use crate::{Result, taint};
@@ -71,11 +71,13 @@ impl ProposeSkill {
         let Some(home) = &agent.settings().skills.home else {
             return Ok(Err(refused("there is no home to keep skills in")));
         };
-        let ids = (call.id.parse::<Id>(), call.session.parse::<Id>().map(SessionId::from));
-        let (Ok(id), Ok(session)) = ids else {
+        let id = call.id.parse::<Id>();
+        let session = call.session.parse::<Id>().map(SessionId::from);
+        let (Ok(id), Ok(session)) = (id, session) else {
             return Ok(Err(refused("the call has no name")));
         };
-        let (owner, store) = (agent.owner(), &agent.parts.store);
+        let owner = agent.owner();
+        let store = &agent.parts.store;
         let (waiting, tainted) = store.read(|tx| -> Result<_> {
             let waiting = proposal::list(tx, owner, ProposalFilter::Waiting)?;
             Ok((waiting, taint::of_session(tx, session)?))
@@ -86,7 +88,7 @@ impl ProposeSkill {
         }
         let shelf = Shelf::at(home);
         let origin = tainted.first().map(str::to_owned);
-        let proposal = match draft_proposal(&shelf, given, (id, session), origin) {
+        let proposal = match draft_proposal(&shelf, given, id, session, origin) {
             Ok(proposal) => proposal,
             Err(what) => return Ok(Err(refused(&what))),
         };
@@ -153,7 +155,8 @@ impl Tool for ProposeSkill {
 fn draft_proposal(
     shelf: &Shelf,
     given: ProposeSkillArguments,
-    (id, session): (Id, SessionId),
+    id: Id,
+    session: SessionId,
     origin: Option<String>,
 ) -> std::result::Result<Proposal, String> {
     let ProposeSkillArguments { name, reason, files } = given;
@@ -236,7 +239,7 @@ mod tests {
     }
 
     fn drawn(shelf: &Shelf, given: ProposeSkillArguments) -> std::result::Result<Proposal, String> {
-        draft_proposal(shelf, given, (Id::new(), SessionId::new()), None)
+        draft_proposal(shelf, given, Id::new(), SessionId::new(), None)
     }
 
     const TEXT: &str = "---\nname: one\ndescription: x\n---\nDo it.\n";
@@ -277,10 +280,12 @@ mod tests {
     #[test]
     fn a_tainted_session_is_named_in_what_it_proposes() {
         let directory = tempfile::tempdir().unwrap();
-        let (shelf, ids) = (Shelf::at(directory.path()), (Id::new(), SessionId::new()));
+        let shelf = Shelf::at(directory.path());
+        let session = SessionId::new();
         let origin = Some("example.org".to_owned());
         let proposal =
-            draft_proposal(&shelf, given(&[("SKILL.md", Some(TEXT))]), ids, origin).unwrap();
+            draft_proposal(&shelf, given(&[("SKILL.md", Some(TEXT))]), Id::new(), session, origin)
+                .unwrap();
         let tree = proposal.applied(&SkillFiles::default());
         let said = tree.front("one").unwrap().metadata[ORIGIN].as_str().unwrap().to_owned();
         assert!(said.ends_with("which had read words from example.org"), "{said}");

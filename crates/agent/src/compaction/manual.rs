@@ -8,7 +8,7 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
-use super::applying::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
+use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
 use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
 use crate::redaction::RedactingObserver;
@@ -60,15 +60,15 @@ impl OpenSession {
             return Ok(Compacted::Not("nothing was said in it yet".to_owned()));
         };
         self.compaction.begin_anew();
-        self.compaction.underway = None;
+        self.compaction.in_progress = None;
         let account = self.own_account()?;
         let trigger = Trigger::Hand;
-        let attempted = CompactionRequest { turn, account: &account, trigger, focus };
-        let tried = match self.begin_compaction(attempted, &mut observer, cancel).await? {
-            CompactionAttempt::Begun => self.land_compaction(turn, &mut observer, cancel).await?,
-            tried => tried,
+        let request = CompactionRequest { turn, account: &account, trigger, focus };
+        let attempt = match self.begin_compaction(request, &mut observer, cancel).await? {
+            CompactionAttempt::Begun => self.apply_summary(turn, &mut observer, cancel).await?,
+            attempt => attempt,
         };
-        Ok(match tried {
+        Ok(match attempt {
             CompactionAttempt::Made(made) => {
                 Compacted::Made { number: made.number, before: made.before, after: made.after }
             }
@@ -88,7 +88,7 @@ impl OpenSession {
         let (id, Some(turn)) = (self.id, self.last_turn.row.as_ref().map(|turn| turn.id)) else {
             return Ok(None);
         };
-        self.compaction.underway = None;
+        self.compaction.in_progress = None;
         let mut entries = self.agent.read(|tx| entry::all(tx, id))?;
         let last = Standing::of(&entries).last().map(|made| made.number);
         let Some(number) = last else { return Ok(None) };
@@ -116,7 +116,8 @@ impl OpenSession {
     }
 
     fn abandon_summaries(&self) -> Result<()> {
-        let (id, lease) = (self.id, &self.lease);
+        let id = self.id;
+        let lease = &self.lease;
         self.agent.write(|tx| {
             lease.guard(tx)?;
             mainstay_journal::model_call::abandon(tx, id)?;

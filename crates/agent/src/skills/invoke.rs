@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mainstay_store::Id;
 
-use super::front::check_name;
-use super::loading::{files, provenance, text};
+use super::front_matter::check_name;
+use super::load_tool::{files, provenance, text};
 use super::{Places, Skill, find};
 
 /// How the words begin by which a skill is sent after what the user typed.
@@ -44,9 +44,10 @@ pub fn invoked(
     };
     // New for each call, so that nothing in the skill can pass for its end.
     let nonce: String = Id::new().as_str().chars().rev().take(6).collect();
-    let with = match words.is_empty() {
-        true => String::new(),
-        false => " What the user wrote after its name is what to apply it to.".to_owned(),
+    let with = if words.is_empty() {
+        String::new()
+    } else {
+        " What the user wrote after its name is what to apply it to.".to_owned()
     };
     let told = format!(
         "{CALLED}{name}, {}{with}]\n<skill {nonce}>\n{body}\n</skill \

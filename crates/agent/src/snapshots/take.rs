@@ -114,7 +114,9 @@ impl Snapshots {
             return Ok(None);
         }
         let scanned = {
-            let (store, workplace, limits) = (store.clone(), workplace.clone(), limits.clone());
+            let store = store.clone();
+            let workplace = workplace.clone();
+            let limits = limits.clone();
             let shared = self.shared.clone();
             tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
         };
