@@ -75,11 +75,11 @@ impl Origin {
 impl Agent {
     /// The skills that hold in a workspace.
     pub fn skills(&self, workspace: &Path) -> FoundSkills {
-        find(&self.parts.settings.skills, workspace)
+        find(&self.settings().skills, workspace)
     }
 
     /// The skill that a text calls for; see [`invoked`].
     pub fn invoked(&self, workspace: &Path, typed: &str) -> Option<Result<InvokedSkill, String>> {
-        invoked(&self.parts.settings.skills, workspace, typed)
+        invoked(&self.settings().skills, workspace, typed)
     }
 }

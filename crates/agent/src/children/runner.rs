@@ -15,7 +15,7 @@ use mainstay_tools::{Outcome, Waits};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Opened, blocking};
+use crate::agent::{Agent, Opened};
 use crate::approvals::asker::Asker;
 use crate::budget::{self, Limits};
 use crate::session::open::{OpenSession, Parent};
@@ -132,11 +132,8 @@ impl Children {
 
 /// Works on a child until its turn is over or has to wait.
 async fn carry_out(agent: &Agent, task: &ChildTask, cancel: &CancellationToken) -> Result<Outcome> {
-    let depth = blocking(|| {
-        let id = budget::of_session(task.parent);
-        agent.parts.store.read(|tx| budget::ancestry(tx, &id))
-    })?
-    .len();
+    let parent = budget::of_session(task.parent);
+    let depth = agent.read(|tx| budget::ancestry(tx, &parent))?.len();
     let room = agent.parts.children.room(depth, agent.settings().children);
     let _place = tokio::select! {
         biased;
@@ -241,18 +238,16 @@ impl Agent {
         if exists(self, task.id)? {
             return Ok(Opened::Got(Box::new(OpenSession::load(self.clone(), task.id, lease)?)));
         }
-        let (prompt, above, left) = blocking(|| {
-            self.parts.store.read(|tx| -> Result<_> {
-                let unknown = || mainstay_store::Error::UnknownId {
-                    what: "session".to_owned(),
-                    typed: task.parent.to_string(),
-                };
-                let row = session::get(tx, task.parent)?.ok_or_else(unknown)?;
-                let above = turn::last(tx, task.parent)?.ok_or_else(unknown)?;
-                let above = budget::of_turn(above.id);
-                let left = budget::left(tx, &above)?;
-                Ok((session::prompt(tx, &row)?, above, left))
-            })
+        let (prompt, above, left) = self.read(|tx| -> Result<_> {
+            let unknown = || mainstay_store::Error::UnknownId {
+                what: "session".to_owned(),
+                typed: task.parent.to_string(),
+            };
+            let row = session::get(tx, task.parent)?.ok_or_else(unknown)?;
+            let above = turn::last(tx, task.parent)?.ok_or_else(unknown)?;
+            let above = budget::of_turn(above.id);
+            let left = budget::left(tx, &above)?;
+            Ok((session::prompt(tx, &row)?, above, left))
         })?;
         let prompt = format!("{}\n\n{ROLE}\n", prompt.trim_end());
         let mut session = OpenSession::fresh(self.clone(), task.id, &task.workspace, prompt, lease);

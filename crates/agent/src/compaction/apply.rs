@@ -15,7 +15,6 @@ use super::summary_request::{
     self, PURPOSE, SummaryBill, SummaryFailure, SummaryInProgress, SummaryPrompt,
 };
 use super::{OnFailure, Trigger, summary};
-use crate::agent::{Parts, blocking};
 use crate::budget::Account;
 use crate::hooks::{self, Moment, Payload};
 use crate::session::open::OpenSession;
@@ -222,12 +221,10 @@ impl OpenSession {
         let mut body = Body::Compaction(Box::new(compaction));
         redaction::body(self.agent.redactor(), &mut body);
         let Body::Compaction(compaction) = body else { return Ok(CompactionAttempt::Stopped) };
-        let work = &*self;
         let id = self.id;
-        let committed = work.agent.write(|tx| {
-            work.lease.guard(tx)?;
+        let committed = self.write(|tx| {
             if let Some((bill, attempts)) = paid {
-                bill.settle(tx, work, attempts)?;
+                bill.settle(tx, self, attempts)?;
             }
             Ok(compaction::commit(tx, id, turn, &compaction)?)
         })?;
@@ -258,20 +255,15 @@ impl OpenSession {
     /// Writes down what a summary took that is not used.
     fn settle(&self, origin: CompactionOrigin<'_>) -> Result<()> {
         let Some((bill, attempts)) = origin.paid else { return Ok(()) };
-        self.agent.write(|tx| {
-            self.lease.guard(tx)?;
-            bill.settle(tx, self, attempts)
-        })
+        self.write(|tx| bill.settle(tx, self, attempts))
     }
 
     /// All entries of the session, and what is remembered of them without a model.
     pub(super) fn source(&self) -> Result<CompactionSource> {
         let id = self.id;
-        let (entries, approvals, number) = blocking(|| {
-            self.agent.parts.store.read(|tx| -> Result<_> {
-                let number = compaction::last(tx, id)? + 1;
-                Ok((entry::all(tx, id)?, requests::of_session(tx, id)?, number))
-            })
+        let (entries, approvals, number) = self.agent.read(|tx| -> Result<_> {
+            let number = compaction::last(tx, id)? + 1;
+            Ok((entry::all(tx, id)?, requests::of_session(tx, id)?, number))
         })?;
         let ledger = ledger::of(&entries, &approvals);
         Ok(CompactionSource::new(entries, ledger, number))
@@ -328,7 +320,7 @@ impl OpenSession {
         observer: Observer<'_>,
         cancel: &CancellationToken,
     ) -> Option<std::result::Result<Vec<String>, String>> {
-        let Parts { settings, .. } = &*self.agent.parts;
+        let settings = self.agent.settings();
         if !settings.hooks.any(Moment::PreCompact) {
             return Some(Ok(Vec::new()));
         }
@@ -355,10 +347,8 @@ impl OpenSession {
             return Ok(());
         }
         let id = self.id;
-        let (entries, rows) = blocking(|| {
-            self.agent.parts.store.read(|tx| -> Result<_> {
-                Ok((entry::all(tx, id)?, model_call::of_purpose(tx, id, PURPOSE)?))
-            })
+        let (entries, rows) = self.agent.read(|tx| -> Result<_> {
+            Ok((entry::all(tx, id)?, model_call::of_purpose(tx, id, PURPOSE)?))
         })?;
         let marks = self.marks();
         self.compaction.remember(&entries, &rows, turn, marks.as_ref());

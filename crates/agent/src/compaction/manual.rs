@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
 use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
-use crate::agent::{Parts, blocking};
 use crate::budget::{self, Account};
 use crate::redaction::RedactingObserver;
 use crate::session::open::OpenSession;
@@ -92,11 +91,7 @@ impl OpenSession {
         let mut entries = self.agent.read(|tx| entry::all(tx, id))?;
         let last = Standing::of(&entries).last().map(|made| made.number);
         let Some(number) = last else { return Ok(None) };
-        let lease = &self.lease;
-        let seq = self.agent.write(|tx| {
-            lease.guard(tx)?;
-            Ok(compaction::restore(tx, id, turn, number)?)
-        })?;
+        let seq = self.write(|tx| Ok(compaction::restore(tx, id, turn, number)?))?;
         let body = Body::Restored { number };
         entries.push(entry::Entry { seq, turn, at: wall_millis(), body });
         self.rebuild_transcript(&entries);
@@ -109,18 +104,15 @@ impl OpenSession {
 
     /// The budgets of the session itself: no turn pays for what a person asks for between two.
     fn own_account(&self) -> Result<Arc<Account>> {
-        let Parts { store, owner, settings, .. } = &*self.agent.parts;
         let budget = budget::of_session(self.id);
-        let path = blocking(|| store.read(|tx| budget::ancestry(tx, &budget)))?;
-        Ok(Arc::new(Account { owner: *owner, path, day: settings.budgets.day }))
+        let path = self.agent.read(|tx| budget::ancestry(tx, &budget))?;
+        let day = self.agent.settings().budgets.day;
+        Ok(Arc::new(Account { owner: self.agent.owner(), path, day }))
     }
 
     fn abandon_summaries(&self) -> Result<()> {
-        let id = self.id;
-        let lease = &self.lease;
-        self.agent.write(|tx| {
-            lease.guard(tx)?;
-            mainstay_journal::model_call::abandon(tx, id)?;
+        self.write(|tx| {
+            mainstay_journal::model_call::abandon(tx, self.id)?;
             Ok(())
         })
     }

@@ -99,9 +99,7 @@ impl SummaryBill {
         let bill = Self { id: Id::new(), reserved, account: account.clone(), turn };
         let model = chain.first().and_then(|chain| chain.first()).map(ToString::to_string);
         let model = model.unwrap_or_default();
-        let lease = &session.lease;
-        let opened = agent.write(|tx| {
-            lease.guard(tx)?;
+        let opened = session.write(|tx| {
             let opened = budget::reserve(tx, account, &bill.reserved, &Amount::default())?;
             if opened.is_ok() {
                 model_call::begin(tx, bill.id, &bill.purpose(session), &model)?;

@@ -76,8 +76,8 @@ impl OpenSession {
         input: &Input,
         cancel: &CancellationToken,
     ) -> Result<Recall> {
-        let parts = self.agent.parts.clone();
-        let settings = &parts.settings.memory;
+        let agent = self.agent.clone();
+        let settings = &agent.settings().memory;
         let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
         let mut text = words.join("\n");
         text.truncate(text.floor_char_boundary(LONGEST));
@@ -89,7 +89,7 @@ impl OpenSession {
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
         let limit = settings.limit + self.recalled.names.len().min(MOST_TOLD);
-        let answers = parts.memory.ask(|provider| {
+        let answers = agent.parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
                 let prompt = if begins { provider.prompt(place).await? } else { None };
@@ -132,7 +132,7 @@ impl OpenSession {
             });
             let fact = NoticeFact::Recalled { memories: memories.collect() };
             let mut body = notice::notice(text, &fact);
-            redaction::body(&parts.settings.redactor, &mut body);
+            redaction::body(agent.redactor(), &mut body);
             self.pending_notices.push(body);
         }
         let memories = found.iter().map(|(provider, memory)| Recalled {
@@ -144,7 +144,7 @@ impl OpenSession {
         if !prompts.is_empty() {
             let window = self.agent.window();
             let mut text = frame::remembered(&prompts, &nonce(), prompt::room(window));
-            parts.settings.redactor.string(&mut text);
+            agent.redactor().string(&mut text);
             prompt::insert_before_instructions(&mut self.conversation.prompt, &text);
             self.conversation.size.add_prompt(text.len());
         }

@@ -4,7 +4,7 @@
 //! that is run again after a crash finds that, and changes nothing twice.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::arguments::{About, MemoryRequest, Mode, NoteChange, arguments};
 use super::facts::{FACTS, as_memory};
 use super::{Memory, MemoryPlace, NewMemory, Query, external, frame};
-use crate::agent::{Parts, blocking};
+use crate::agent::{Agent, Parts, blocking};
 
 /// The tool's name.
 const NAME: &str = "memory";
@@ -47,11 +47,12 @@ impl MemoryTool {
         let asked = arguments(call.arguments)?;
         let gone = || Outcome::failed("The agent is going. Nothing was done.");
         let parts = self.agent.upgrade().ok_or_else(gone)?;
+        let agent = Agent { parts };
         match asked {
-            MemoryRequest::Search { text, limit } => search(&parts, call, &text, limit).await,
+            MemoryRequest::Search { text, limit } => search(&agent, call, &text, limit).await,
             MemoryRequest::Query { mode, entities, category, limit } => {
                 let within = Within { category, limit, ..Within::default() };
-                query(&parts, mode, &entities, &within)
+                query(&agent, mode, &entities, &within)
             }
             MemoryRequest::Add { text, category, tags, entities } => {
                 let source = source(call);
@@ -63,31 +64,31 @@ impl MemoryTool {
                     source: source.clone(),
                     key: Some(call.id.to_owned()),
                 };
-                let mut said = change(&parts, call, |tx| add(tx, &parts, &fact))?;
-                said.push_str(&tell_others(&parts, call, &fact).await);
+                let mut said = change(&agent, call, |tx| add(tx, &agent, &fact))?;
+                said.push_str(&tell_others(&agent, call, &fact).await);
                 Ok(Outcome::said(said))
             }
             MemoryRequest::Feedback { id, helpful } => {
                 let id = own(&id)?;
-                change(&parts, call, |tx| feedback(tx, &parts, id, helpful)).map(Outcome::said)
+                change(&agent, call, |tx| feedback(tx, &agent, id, helpful)).map(Outcome::said)
             }
             MemoryRequest::Forget { id } => match frame::split(&id) {
                 Some((provider, own)) if provider != FACTS => {
-                    forget_elsewhere(&parts, provider, own).await
+                    forget_elsewhere(&agent, provider, own).await
                 }
                 _ => {
                     let id = own(&id)?;
-                    change(&parts, call, |tx| forget(tx, &parts, id)).map(Outcome::said)
+                    change(&agent, call, |tx| forget(tx, &agent, id)).map(Outcome::said)
                 }
             },
             MemoryRequest::Note { about, changes } => {
                 let source = source(call);
                 let workspace = call.workplace.workspace.display().to_string();
                 if changes.is_empty() {
-                    return show_notes(&parts, about, &workspace);
+                    return show_notes(&agent, about, &workspace);
                 }
                 let changes: Vec<Change> = changes.into_iter().map(NoteChange::change).collect();
-                change(&parts, call, |tx| note(tx, &parts, about, &workspace, &changes, &source))
+                change(&agent, call, |tx| note(tx, &agent, about, &workspace, &changes, &source))
                     .map(Outcome::said)
             }
         }
@@ -119,9 +120,9 @@ impl MemoryTool {
 
     /// What a fact says.
     fn content(&self, id: &str) -> Option<String> {
-        let parts = self.agent.upgrade()?;
+        let agent = Agent { parts: self.agent.upgrade()? };
         let id = own(id).ok()?;
-        let found = blocking(|| parts.store.read(|tx| facts::get(tx, parts.owner, id)));
+        let found = agent.read(|tx| facts::get(tx, agent.owner(), id));
         found.ok()?.map(|fact| fact.content)
     }
 }
@@ -164,39 +165,39 @@ impl Tool for MemoryTool {
 
 /// Makes a change once, whatever becomes of the process: what came of it is known by the call's id.
 fn change(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     call: Invocation<'_>,
     mut work: impl FnMut(&mut WriteTx<'_>) -> Done + Send,
 ) -> Result<String, Outcome> {
     let done = blocking(|| {
-        parts.store.write(|tx| {
-            if let Some(said) = done::find(tx, parts.owner, call.id)? {
+        agent.parts.store.write(|tx| {
+            if let Some(said) = done::find(tx, agent.owner(), call.id)? {
                 return Ok(said);
             }
             let said = work(tx)?;
-            done::note(tx, parts.owner, call.id, &said)?;
+            done::note(tx, agent.owner(), call.id, &said)?;
             Ok(said)
         })
     });
     done.map_err(|error: Error| unchanged(&error))
 }
 
-fn add(tx: &mut WriteTx<'_>, parts: &Parts, fact: &NewFact) -> Done {
-    Ok(match facts::add(tx, parts.owner, fact)? {
+fn add(tx: &mut WriteTx<'_>, agent: &Agent, fact: &NewFact) -> Done {
+    Ok(match facts::add(tx, agent.owner(), fact)? {
         Added::New(id) => format!("Remembered:\n- [{FACTS}:{id}]"),
         Added::Known(id) => format!("That was known already:\n- [{FACTS}:{id}]"),
     })
 }
 
-fn feedback(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId, helpful: bool) -> Done {
-    match facts::feedback(tx, parts.owner, id, helpful)? {
+fn feedback(tx: &mut WriteTx<'_>, agent: &Agent, id: FactId, helpful: bool) -> Done {
+    match facts::feedback(tx, agent.owner(), id, helpful)? {
         Some(trust) => Ok(format!("{FACTS}:{id} is now trusted {trust:.2}.")),
         None => Err(unknown(id)),
     }
 }
 
-fn forget(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId) -> Done {
-    if facts::forget(tx, parts.owner, id)? {
+fn forget(tx: &mut WriteTx<'_>, agent: &Agent, id: FactId) -> Done {
+    if facts::forget(tx, agent.owner(), id)? {
         Ok(format!("{FACTS}:{id} is forgotten."))
     } else {
         Err(unknown(id))
@@ -205,29 +206,29 @@ fn forget(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId) -> Done {
 
 fn note(
     tx: &mut WriteTx<'_>,
-    parts: &Parts,
+    agent: &Agent,
     about: About,
     workspace: &str,
     changes: &[Change],
     source: &str,
 ) -> Done {
-    let (scope, limit) = scope(parts, about, workspace);
-    let notes = notes::change(tx, parts.owner, scope, changes, source, limit)?
+    let (scope, limit) = scope(agent, about, workspace);
+    let notes = notes::change(tx, agent.owner(), scope, changes, source, limit)?
         .map_err(|refused| Error::Refused(refused.to_string()))?;
     let said = listed(about, &notes, limit);
     Ok(format!("{said}\nSessions that begin from now on are told them."))
 }
 
 /// Shows notes, which changes nothing.
-fn show_notes(parts: &Arc<Parts>, about: About, workspace: &str) -> Result<Outcome, Outcome> {
-    let (scope, limit) = scope(parts, about, workspace);
-    let notes = blocking(|| parts.store.read(|tx| notes::read(tx, parts.owner, scope)));
+fn show_notes(agent: &Agent, about: About, workspace: &str) -> Result<Outcome, Outcome> {
+    let (scope, limit) = scope(agent, about, workspace);
+    let notes = agent.read(|tx| notes::read(tx, agent.owner(), scope));
     let notes = notes.map_err(|error| unchanged(&error.into()))?;
     Ok(Outcome::said(listed(about, &notes, limit)))
 }
 
-fn scope<'a>(parts: &Parts, about: About, workspace: &'a str) -> (notes::Scope<'a>, usize) {
-    let settings = &parts.settings.memory;
+fn scope<'a>(agent: &Agent, about: About, workspace: &'a str) -> (notes::Scope<'a>, usize) {
+    let settings = &agent.settings().memory;
     match about {
         About::User => (notes::Scope::User, settings.user_limit),
         About::Workspace => (notes::Scope::Workspace(workspace), settings.workspace_limit),
@@ -248,13 +249,14 @@ fn listed(about: About, notes: &[Note], limit: usize) -> String {
 }
 
 async fn search(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     call: Invocation<'_>,
     text: &str,
     limit: usize,
 ) -> Result<Outcome, Outcome> {
     let place = MemoryPlace { session: call.session, workspace: &call.workplace.workspace };
-    let answers = parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
+    let answers =
+        agent.parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
     let mut found = Vec::new();
     let mut troubles = Vec::new();
     for answered in answers {
@@ -274,12 +276,12 @@ async fn search(
 }
 
 fn query(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     mode: Mode,
     entities: &[String],
     within: &Within,
 ) -> Result<Outcome, Outcome> {
-    let found = blocking(|| parts.store.read(|tx| mode.ask(tx, parts.owner, entities, within)));
+    let found = agent.read(|tx| mode.ask(tx, agent.owner(), entities, within));
     let found = found.map_err(|error| unchanged(&error))?;
     let found: Vec<_> =
         found.into_iter().map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score))).collect();
@@ -308,7 +310,7 @@ fn shown(heading: &str, found: &[(String, Memory)]) -> Outcome {
 
 /// Tells the others who keep memories of a new one. They know it by the call's id, so that telling
 /// them twice is telling them once.
-async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -> String {
+async fn tell_others(agent: &Agent, call: Invocation<'_>, fact: &NewFact) -> String {
     let new = NewMemory {
         text: &fact.content,
         category: &fact.category,
@@ -317,7 +319,7 @@ async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -
         key: call.id,
         place: MemoryPlace { session: call.session, workspace: &call.workplace.workspace },
     };
-    let answers = parts.memory.ask(|provider| provider.remember(new)).await;
+    let answers = agent.parts.memory.ask(|provider| provider.remember(new)).await;
     let mut said = String::new();
     for answered in answers {
         match answered.answer {
@@ -332,14 +334,10 @@ async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -
     said
 }
 
-async fn forget_elsewhere(
-    parts: &Arc<Parts>,
-    provider: &str,
-    id: &str,
-) -> Result<Outcome, Outcome> {
+async fn forget_elsewhere(agent: &Agent, provider: &str, id: &str) -> Result<Outcome, Outcome> {
     let unknown = || Outcome::failed(format!("There is no memory {provider}:{id}."));
-    let named = parts.memory.named(provider).ok_or_else(unknown)?;
-    match parts.memory.await_answer(named, named.forget(id)).await {
+    let named = agent.parts.memory.named(provider).ok_or_else(unknown)?;
+    match agent.parts.memory.await_answer(named, named.forget(id)).await {
         Ok(true) => Ok(Outcome::said(format!("{provider}:{id} is forgotten."))),
         Ok(false) => Err(unknown()),
         Err(words) => Err(Outcome::failed(format!("Nothing was forgotten: {words}"))),

@@ -7,7 +7,7 @@ use mainstay_message::{AssistantPart, Content, Message, ToolSpec};
 use mainstay_tools::Fact;
 use serde::Serialize;
 
-use crate::agent::{Agent, Parts, blocking};
+use crate::agent::Agent;
 use crate::turn::request_size::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
 use crate::{Result, session::offered_tools, session::prompt};
 
@@ -54,20 +54,17 @@ const LARGEST: usize = 5;
 impl Agent {
     /// Where the tokens of a session go.
     pub fn context(&self, id: SessionId) -> Result<Context> {
-        let Parts { store, offer: offered, settings, .. } = &*self.parts;
-        let (prompt, entries, counted) = blocking(|| {
-            store.read(|tx| -> mainstay_journal::Result<_> {
-                let row = session::get(tx, id)?;
-                let prompt = match &row {
-                    Some(row) => session::prompt(tx, row)?,
-                    None => String::new(),
-                };
-                Ok((prompt, entry::all(tx, id)?, model_call::last_counted(tx, id)?))
-            })
+        let (prompt, entries, counted) = self.read(|tx| -> mainstay_journal::Result<_> {
+            let row = session::get(tx, id)?;
+            let prompt = match &row {
+                Some(row) => session::prompt(tx, row)?,
+                None => String::new(),
+            };
+            Ok((prompt, entry::all(tx, id)?, model_call::last_counted(tx, id)?))
         })?;
         let messages = transcript(&entries);
-        let window = settings.chain.first().and_then(|candidate| candidate.window);
-        let specs = offered.specs(&loaded(&entries));
+        let window = self.window();
+        let specs = self.parts.offer.specs(&loaded(&entries));
         let fixed = prompt.len() + specs.iter().map(offered_tools::size).sum::<usize>();
         let tokens = counted.as_ref().map(|counted| counted.tokens);
         let bytes_a_token = scale(fixed, &entries, &messages, tokens).unwrap_or(USUAL_BYTES);

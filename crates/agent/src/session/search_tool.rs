@@ -4,7 +4,7 @@
 //! with them: they taint the session that reads them now.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::{Parts, blocking};
+use crate::agent::{Agent, Parts, blocking};
 use crate::{Error, Result, taint};
 
 const NAME: &str = "session_search";
@@ -93,11 +93,12 @@ impl Tool for SessionSearch {
             let Some(parts) = self.agent.upgrade() else {
                 return Outcome::failed("The agent is going. Nothing was searched.");
             };
+            let agent = Agent { parts };
             let here = call.session.parse::<Id>().map(SessionId::from).ok();
             let done = blocking(|| match (&arguments.query, &arguments.session) {
-                (Some(query), _) => discover(&parts, query, &arguments, here),
-                (None, Some(session)) => read(&parts, session, arguments.around),
-                (None, None) => browse(&parts, &arguments),
+                (Some(query), _) => discover(&agent, query, &arguments, here),
+                (None, Some(session)) => read(&agent, session, arguments.around),
+                (None, None) => browse(&agent, &arguments),
             });
             done.unwrap_or_else(|error| {
                 Outcome::failed(format!("The sessions cannot be searched: {error}"))
@@ -108,7 +109,7 @@ impl Tool for SessionSearch {
 
 /// Finds entries by their words.
 fn discover(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     query: &str,
     arguments: &SearchArguments,
     here: Option<SessionId>,
@@ -116,7 +117,7 @@ fn discover(
     let mut filter = Filter::default();
     match &arguments.session {
         Some(typed) => {
-            let found = parts.store.read(|tx| session::find(tx, parts.owner, typed));
+            let found = agent.read(|tx| session::find(tx, agent.owner(), typed));
             match found {
                 Ok(session) => filter.session = Some(session.id),
                 Err(error) => return unknown(error),
@@ -135,7 +136,8 @@ fn discover(
     }
     let limit = arguments.limit.unwrap_or(USUAL).clamp(1, MOST);
     let asked = Asked { words: query.to_owned(), filter, limit, ..Asked::default() };
-    let answer = search::search(&parts.store, parts.owner, &asked, Some(PATIENCE), &mut |_| {})?;
+    let answer =
+        search::search(&agent.parts.store, agent.owner(), &asked, Some(PATIENCE), &mut |_| {})?;
     let mut said = match answer.hits.len() {
         _ if answer.wordless => {
             return Ok(Outcome::failed("There is no word in the query. Write some."));
@@ -178,13 +180,13 @@ fn discover(
         let through: &mut i64 = shown.entry(hit.session).or_default();
         *through = (*through).max(hit.seq + 1);
     }
-    framed(parts, said, data, &shown)
+    framed(agent, said, data, &shown)
 }
 
 /// Shows a part of a session.
-fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome> {
-    let found = parts.store.read(|tx| -> mainstay_journal::Result<_> {
-        let session = session::find(tx, parts.owner, typed)?;
+fn read(agent: &Agent, typed: &str, around: Option<i64>) -> Result<Outcome> {
+    let found = agent.read(|tx| -> mainstay_journal::Result<_> {
+        let session = session::find(tx, agent.owner(), typed)?;
         let last = entry::count(tx, session.id)?;
         let around = around.unwrap_or(last).clamp(1, last.max(1));
         let range = (around - AROUND, around + AROUND);
@@ -201,13 +203,13 @@ fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome>
     for Excerpt { seq, at, who, text } in &entries {
         data.push_str(&format!("entry {seq} ({}, {}): {text}\n", who.as_str(), minute(*at)));
     }
-    framed(parts, said, data, &BTreeMap::from([(session.id, through)]))
+    framed(agent, said, data, &BTreeMap::from([(session.id, through)]))
 }
 
 /// Lists the sessions that were used last.
-fn browse(parts: &Arc<Parts>, arguments: &SearchArguments) -> Result<Outcome> {
+fn browse(agent: &Agent, arguments: &SearchArguments) -> Result<Outcome> {
     let limit = u32::try_from(arguments.limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
-    let sessions = parts.store.read(|tx| session::list(tx, parts.owner, limit))?;
+    let sessions = agent.read(|tx| session::list(tx, agent.owner(), limit))?;
     let data: String = sessions
         .iter()
         .map(|session| {
@@ -231,7 +233,7 @@ fn browse(parts: &Arc<Parts>, arguments: &SearchArguments) -> Result<Outcome> {
 
 /// What is shown of sessions, each up to an entry, with the places from which their words came.
 fn framed(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     said: String,
     data: String,
     shown: &BTreeMap<SessionId, i64>,
@@ -241,7 +243,7 @@ fn framed(
         return Ok(outcome);
     }
     outcome = outcome.data(data);
-    outcome.facts = parts.store.read(|tx| -> Result<_> {
+    outcome.facts = agent.read(|tx| -> Result<_> {
         let mut facts: Vec<Fact> = Vec::new();
         for (session, through) in shown {
             for fact in outside(tx, *session, *through)? {

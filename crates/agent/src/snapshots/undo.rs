@@ -91,8 +91,7 @@ impl OpenSession {
         self.finish_undo()?;
         processes::reconcile(self).await?;
         self.abandon_unfinished(observer, cancel).await?;
-        let store = self.agent.parts.store.clone();
-        self.last_turn.row = blocking(|| store.read(|tx| turn::last(tx, self.id)))?;
+        self.last_turn.row = self.agent.read(|tx| turn::last(tx, self.id))?;
         self.preview_undo(which, conflicts)
     }
 
@@ -155,9 +154,7 @@ impl OpenSession {
             taken_back: taken_back.clone(),
         };
         let kept = &plan.objects;
-        let lease = &self.lease;
-        agent.write(|tx| {
-            lease.guard(tx)?;
+        self.write(|tx| {
             // Objects may have been swept away between.
             let hashes: Vec<String> = kept.iter().map(|(hash, _)| hash.clone()).collect();
             let there = objects::kept(tx, &hashes)?;
@@ -175,8 +172,7 @@ impl OpenSession {
         if !self.snapshots.interrupted_undo {
             return Ok(None);
         }
-        let store = self.agent.parts.store.clone();
-        let row = blocking(|| store.read(|tx| open_undo(tx, self.id)))?;
+        let row = self.agent.read(|tx| open_undo(tx, self.id))?;
         let undone = row.map(|row| self.carry_out(&row)).transpose()?;
         self.snapshots.interrupted_undo = false;
         Ok(undone)
@@ -189,15 +185,12 @@ impl OpenSession {
             store.read(|tx| objects::get(tx, hash)).map_err(|error: Error| error.to_string())
         };
         let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
-        let turns = blocking(|| store.read(|tx| numbers(tx, &row.turns)))?;
+        let turns = self.agent.read(|tx| numbers(tx, &row.turns))?;
         let undone = undone(row, turns, &restored);
         let mut body = Body::notice(self.notice(row.kind, &undone));
         redaction::body(self.agent.redactor(), &mut body);
-        let agent = self.agent.clone();
         let session = self.id;
-        let lease = &self.lease;
-        agent.write(|tx| {
-            lease.guard(tx)?;
+        self.write(|tx| {
             let now = tx.now();
             tx.execute(
                 "UPDATE undos SET state = 'done', ended_at = ?2 WHERE id = ?1",
