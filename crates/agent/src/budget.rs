@@ -24,7 +24,7 @@ CREATE TABLE budgets (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What may be spent; nothing stands for no limit.
+/// What may be spent. `None` stands for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Millionths of a dollar.
@@ -83,7 +83,7 @@ pub fn of_turn(turn: impl std::fmt::Display) -> String {
     format!("turn/{turn}")
 }
 
-/// Opens a budget below `parent`, or changes its limits where it is open.
+/// Opens a budget below `parent`, or changes its limits if it is open already.
 pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limits) -> Result<i64> {
     let depth: i64 = match parent {
         None => 0,
@@ -138,7 +138,7 @@ pub fn correct(tx: &mut WriteTx<'_>, account: &Account, correction: &Amount) -> 
     Ok(())
 }
 
-/// A budget on the way up.
+/// A budget after an amount was charged to it.
 struct ChargedBudget {
     id: String,
     limits: Limits,
@@ -154,7 +154,7 @@ impl ChargedBudget {
 }
 
 /// Charges an amount to the budgets of an account, and to the day's, which is opened with its first
-/// use. Answers how they stand then.
+/// use. Returns them as they are after that.
 fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<ChargedBudget>> {
     let today = day_of(tx.now(), account.owner);
     let ids: Vec<&String> = account.path.iter().chain([&today]).collect();
@@ -163,7 +163,7 @@ fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Ve
         open(tx, &today, None, &account.day)?;
         path.extend(charge_each(tx, &[&today], amount)?);
     }
-    // What holds today is what the settings say now.
+    // The settings may have changed since the day was opened; they hold, not the row.
     for day in path.iter_mut().filter(|charged| charged.id == today) {
         day.limits = account.day;
     }
@@ -185,11 +185,12 @@ fn charge_each(
     let mut charged: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
     charged.extend(named.clone());
     match tx.dialect() {
-        // A server is far away: it is asked once.
+        // A round trip to the server costs more than RETURNING.
         Dialect::Postgres => {
             Ok(tx.query(&format!("{charge} RETURNING {COLUMNS}"), &charged, ChargedBudget::read)?)
         }
-        // What is returned goes through a table that is made for it: to look takes a fifth of that.
+        // SQLite collects what RETURNING gives in a temporary table; a second SELECT takes a fifth of
+        // the time.
         Dialect::Sqlite => {
             tx.execute(&charge, &charged)?;
             let each = |place: usize| format!("SELECT {COLUMNS} FROM budgets WHERE id = ?{place}");
@@ -208,7 +209,7 @@ fn places(from: usize, count: usize) -> String {
     (from..from + count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What a budget has left; nothing stands for no limit.
+/// What a budget has left. `None` stands for no limit.
 pub fn left(tx: &mut ReadTx<'_>, id: &str) -> Result<Limits> {
     let left = tx.query_opt(
         "SELECT money_limit - money, tokens_limit - tokens, calls_limit - calls

@@ -34,7 +34,7 @@ pub struct Compacting {
     pub at: f64,
     /// What is done where no model gives a summary.
     pub on_failure: OnFailure,
-    /// The model that writes summaries; nothing stands for those of the turn.
+    /// The model that writes summaries. `None` stands for those of the turn.
     pub model: Option<Arc<Candidate>>,
     /// How long a summary may take.
     pub timeout: Duration,

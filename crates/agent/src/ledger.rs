@@ -35,7 +35,7 @@ pub(crate) fn steps_in_force(entries: &[Entry]) -> Option<i64> {
     entries.iter().rfind(sets).map(|entry| entry.seq)
 }
 
-/// What a result means.
+/// What a result notes in the ledger.
 fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted> {
     let facts = facts.iter().filter_map(|fact| serde_json::from_value(fact.clone()).ok());
     let mut noted: Vec<Noted> = facts

@@ -34,7 +34,7 @@ pub struct Settings {
     pub limit: usize,
     /// What a memory must score to be brought.
     pub least_score: f64,
-    /// After this time a fact counts half; never, where there is none.
+    /// After this time a fact counts half. `None` stands for never.
     pub half_life: Option<Duration>,
     /// The most characters of notes on the user.
     pub user_limit: usize,

@@ -90,7 +90,7 @@ impl Default for Policy {
 #[derive(Clone, Debug)]
 pub struct Act {
     action: Action,
-    /// Nothing is in it where nothing is run.
+    /// How the command line was read. It is empty if the action runs nothing.
     line: command::LineJudgement,
 }
 
@@ -127,9 +127,9 @@ pub struct Judgement {
     pub decision: Decision,
     /// What the action is taken for, at its worst.
     pub class: ActionClass,
-    /// Why, where there is more to say than the class: a clause such as "it runs code".
+    /// Why, if there is more to say than the class: a clause such as "it runs code".
     pub reason: Option<String>,
-    /// What a person would have to have said "always" to. Nothing where it must be asked each time.
+    /// What a person would have to have said "always" to. It is `None` if it must be asked each time.
     pub needs: Option<Vec<Need>>,
 }
 
@@ -235,7 +235,7 @@ impl Policy {
     }
 }
 
-/// The decision where a question counts as answered by yes.
+/// The decision if every question is answered with yes.
 fn unless_denied(decision: Decision) -> Decision {
     match decision {
         Decision::Ask => Decision::Allow,
@@ -296,7 +296,7 @@ impl FromValue for ActionClass {
     }
 }
 
-/// What the action is, in words for a person, who sees all of what is to be done.
+/// Describes an action to a person, in full: "to run `make`".
 pub fn describe_action(action: &Action) -> String {
     let words = match action {
         Action::Read => "to look at something".to_owned(),

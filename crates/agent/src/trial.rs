@@ -28,7 +28,7 @@ pub enum Trial {
 const TOOL: &str = "report";
 /// Models that think aloud need room before they call.
 const MOST_OUTPUT: u32 = 2_000;
-/// More tokens than the question has.
+/// An upper bound on the tokens of the question.
 const MOST_INPUT: u64 = 1_000;
 
 /// Asks a model to call a tool, once. Like every call it is reserved, and written into the ledger.

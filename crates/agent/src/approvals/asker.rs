@@ -48,11 +48,10 @@ pub struct Request {
     pub action: String,
     /// The arguments of the call.
     pub arguments: Value,
-    /// Why the policy asks, where there is more to say than the class: a clause such as "it deletes
-    /// files".
+    /// Why the policy asks, if there is more to say than the class: a clause such as "it deletes files".
     pub reason: Option<String>,
-    /// What "always" would remember, such as "commands that start with `cargo test`"; nothing where
-    /// there is no always.
+    /// What "always" would remember, such as "commands that start with `cargo test`". It is `None` if
+    /// "always" cannot be said.
     pub always: Option<String>,
     /// What a yes takes.
     pub friction: Friction,
@@ -102,7 +101,7 @@ impl Friction {
     /// The word that is typed where a key is not enough.
     pub const WORD: &'static str = "yes";
 
-    /// Why a key is not enough, where it is not.
+    /// Why a key is not enough. Returns `None` if it is.
     pub fn because(&self) -> Option<&str> {
         match self {
             Self::Key => None,

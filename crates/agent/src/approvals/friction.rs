@@ -1,4 +1,4 @@
-//! What a yes takes: who says it all the time no longer reads.
+//! What a yes takes: a person who approves many requests in a row stops reading them.
 
 use mainstay_store::{OwnerId, ReadTx, params};
 

@@ -51,12 +51,12 @@ pub enum QuestionStanding {
     Lapsed,
 }
 
-/// What came of answering.
+/// The result of answering a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
     /// It is answered like this.
     Done(RecordedQuestion),
-    /// It was before, or the turn went on without; how it stands says more.
+    /// It was answered before, or the turn went on without an answer; `standing` says which.
     TooLate(RecordedQuestion),
 }
 
@@ -116,7 +116,7 @@ pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<RecordedQuesti
 pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<RecordedQuestion> {
     let id = tx.find_id("questions", "question", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }

@@ -103,7 +103,7 @@ pub struct RecordedDecision {
     pub at: i64,
 }
 
-/// How a decision was given.
+/// Who gave a decision, and how deliberately.
 #[derive(Clone, Copy, Debug)]
 pub struct Decider<'a> {
     /// By whom, for whoever comes too late.
@@ -112,7 +112,7 @@ pub struct Decider<'a> {
     pub effort: Effort,
 }
 
-/// What a decision took.
+/// What it took to give a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// A key, or a plain command.
@@ -121,14 +121,14 @@ pub enum Effort {
     Word,
 }
 
-/// What came of deciding.
+/// The result of deciding a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecideOutcome {
     /// It is decided like this.
     Done(Approval),
-    /// It is not, because it was before, or its time is over; how it stands says more.
+    /// It was decided before, or it expired; `standing` says which.
     TooLate(Approval),
-    /// It is not: a yes takes more, for this reason.
+    /// It is not decided: a yes takes more than a key, for this reason.
     NotSure(Approval, String),
 }
 
@@ -256,7 +256,7 @@ pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Approval> {
 pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Approval> {
     let id = tx.find_id("approvals", "request", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }
@@ -329,7 +329,7 @@ impl RequestStanding {
     }
 }
 
-/// What is in the column.
+/// The column `state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestState {
     Open,
@@ -413,7 +413,7 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
     };
     let rules: String = row.get(9)?;
     let arguments: String = row.get(7)?;
-    // What cannot be read is not remembered.
+    // Rules that cannot be parsed are dropped: then "always" counts as once.
     let rules: Vec<Rule> = serde_json::from_str(&rules).unwrap_or_default();
     let covered: Vec<String> = rules.iter().map(Rule::describe).collect();
     Ok(Approval {
@@ -441,7 +441,7 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
 }
 
 fn json(rules: &[Rule]) -> String {
-    // Rules are words and paths; a path that is no text is not remembered.
+    // A path that is not UTF-8 cannot be written as JSON; then nothing is remembered.
     serde_json::to_string(rules).unwrap_or_else(|_| "[]".to_owned())
 }
 

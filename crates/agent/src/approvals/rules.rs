@@ -26,7 +26,7 @@ pub struct RememberedRule {
     pub created_at: i64,
 }
 
-/// Remembers a rule, unless it is.
+/// Remembers a rule, unless it is remembered already.
 pub(super) fn remember(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
@@ -64,7 +64,7 @@ pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<RememberedR
             let rule: String = row.get(3)?;
             let request: String = row.get(4)?;
             let created_at: i64 = row.get(5)?;
-            // One that cannot be read lets nothing through.
+            // A rule that cannot be parsed is ignored: it lets nothing through.
             let rule = serde_json::from_str(&rule).ok();
             Ok(rule.map(|rule| RememberedRule { id, workspace, class, rule, request, created_at }))
         },
@@ -79,7 +79,7 @@ pub fn rules_of(tx: &mut ReadTx<'_>, owner: OwnerId, workspace: &Path) -> Result
     Ok(here.map(|remembered| remembered.rule).collect())
 }
 
-/// Forgets a rule of this owner, whose id begins like this; answers which it was.
+/// Forgets the rule of this owner whose id begins like this. Returns it.
 pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, typed: &str) -> Result<RememberedRule> {
     let id = tx.find_id("approval_rules", "rule", typed)?;
     let found = remembered(tx, owner)?.into_iter().find(|rule| rule.id == id);

@@ -18,8 +18,8 @@ pub(crate) struct SessionRules {
 }
 
 impl SessionRules {
-    /// Whether everything that an action needs was said "always" to. A wake-up tells of changes, so
-    /// that what is allowed by a rule costs no look at the store.
+    /// Whether a person said "always" to everything that an action needs. The rules are read again only
+    /// after a wake-up, so that a call that a rule allows does not read the store.
     pub(crate) fn cover(
         &mut self,
         judged: &Judgement,

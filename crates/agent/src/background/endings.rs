@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::sync::lock;
 
-/// What the keeper told and nobody took yet.
+/// The endings that the keeper reported and no session took yet.
 pub(crate) struct Endings(Mutex<UntakenEndings>);
 
 struct UntakenEndings {

@@ -94,7 +94,7 @@ fn running(rows: &[Process]) -> impl Iterator<Item = &Process> {
     rows.iter().filter(|row| row.state == State::Running)
 }
 
-/// How a process ended; nothing while it runs.
+/// How a process ended. Returns `None` while it runs.
 fn ending(session: &OpenSession, attached: &Attached, row: &Process) -> Option<String> {
     match attached {
         Attached::Alive(jobs) => {

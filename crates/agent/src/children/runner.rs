@@ -137,7 +137,7 @@ async fn carry_out(agent: &Agent, task: &ChildTask, cancel: &CancellationToken) 
     let room = agent.parts.children.room(depth, agent.settings().children);
     let _place = tokio::select! {
         biased;
-        // One that has begun is told of its end all the same.
+        // A child that has begun is opened even so: its end has to be written.
         () = cancel.cancelled(), if !exists(agent, task.id)? => return Ok(not_begun()),
         place = room.acquire_owned() => place,
     };
@@ -162,7 +162,7 @@ async fn carry_out(agent: &Agent, task: &ChildTask, cancel: &CancellationToken) 
         outcome.facts.extend(session.origins().facts());
         outcome
     });
-    // Nothing that it began runs on, also where it cannot go on itself.
+    // What it started in the background is ended, also if the turn failed.
     let left = session.leave().await;
     let outcome = told?;
     left?;
@@ -211,7 +211,7 @@ fn held_elsewhere(id: SessionId) -> Outcome {
     ))
 }
 
-/// What an error comes to: the parent waits, and takes the child up again when it goes on.
+/// The outcome of an error. The parent waits, and takes the child up again when it is resumed.
 fn outcome_of_error(error: &Error) -> Outcome {
     match error {
         Error::TooDeep(_) => Outcome::failed(

@@ -22,12 +22,12 @@ use crate::{
     Event, Observer, Result, approvals::requests, calls::record::nonce, ledger, redaction,
 };
 
-/// Why nothing is compacted where there is nothing to compact.
+/// Said when there is nothing to compact.
 pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
 /// What is left for the frame around what a model is shown.
 const FRAME: i64 = 1_500;
 
-/// What came of a try.
+/// What came of an attempt at a compaction.
 #[derive(Debug)]
 pub(super) enum CompactionAttempt {
     /// It is in force.
@@ -44,7 +44,7 @@ pub(super) enum CompactionAttempt {
     Stopped,
 }
 
-/// A try at a compaction.
+/// A request for a compaction.
 pub(super) struct CompactionRequest<'a> {
     pub(super) turn: TurnId,
     pub(super) account: &'a Arc<Account>,
@@ -52,8 +52,7 @@ pub(super) struct CompactionRequest<'a> {
     pub(super) focus: Option<String>,
 }
 
-/// For which turn a compaction is made and why, and the model's answers that it is made of, with their
-/// bill.
+/// Where a compaction comes from: the turn, the trigger, and the summary's attempts with their bill.
 #[derive(Clone, Copy)]
 struct CompactionOrigin<'a> {
     turn: TurnId,
@@ -196,7 +195,7 @@ impl OpenSession {
         observer: Observer<'_>,
     ) -> Result<CompactionAttempt> {
         let scale = self.scale();
-        // Three bytes a token, at least: it is bounded all the same.
+        // Three bytes a token is a low estimate, so the summary stays within its tokens.
         let most = usize::try_from(wanted.most.saturating_mul(3)).unwrap_or(usize::MAX);
         let text = summary::local(source.entries(), wanted.through, most);
         let (compaction, enough) = source.complete(wanted, text, focus, &scale);
@@ -289,7 +288,7 @@ impl OpenSession {
         }
     }
 
-    /// What a compaction aims at. One by hand makes small what is small already.
+    /// What a compaction aims at. A manual one shrinks a conversation even if it is small.
     fn aim(&self, trigger: Trigger, size: i64) -> CompactionAim {
         let settings = self.agent.settings();
         let known = self.marks();
@@ -302,17 +301,17 @@ impl OpenSession {
         };
         let window = summary_request::first_window(&self.agent)
             .and_then(|window| i64::try_from(window).ok());
-        // A model that refused all of it will not take most of it.
+        // The provider refused a request of this size; the summary is asked for with half of it.
         let most = if trigger == Trigger::TooLong { size / 2 } else { size };
-        // A quarter is for its answer.
+        // A quarter of the window is left for its answer.
         let room = |window: i64| window - window / 4 - FRAME.min(window / 4);
         let shown = window.map_or(most, |window| room(window).min(most));
         let again = self.compaction.lately();
         CompactionAim { marks, again, cheap: trigger != Trigger::Hand, shown }
     }
 
-    /// Asks the hooks whether they agree; what they say is to be looked after. Nothing where it was
-    /// stopped.
+    /// Asks the hooks whether they agree. Returns what they want the summary to look after, the reason
+    /// if one refuses, or `None` if it was cancelled.
     async fn ask_hooks(
         &self,
         trigger: Trigger,

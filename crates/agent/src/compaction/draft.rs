@@ -61,7 +61,7 @@ pub(super) struct MissingSummary {
     pub(super) most: i64,
     /// The most bytes of the ledger.
     room: usize,
-    /// What the cheap steps alone would do, where that is of some use.
+    /// What the cheap steps alone would do. It is `None` if that saves too little.
     pub(super) instead: Option<Box<Compaction>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct CompactionAim {
     pub(super) marks: WindowMarks,
     /// How many were made in a row before, without much use.
     pub(super) again: usize,
-    /// Whether shortening alone will do, where it saves enough.
+    /// Whether shortening alone will do if it saves enough.
     pub(super) cheap: bool,
     /// The most tokens of what a model is shown.
     pub(super) shown: i64,

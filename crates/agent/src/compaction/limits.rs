@@ -1,4 +1,4 @@
-//! When a conversation is compacted, and when that is not tried any more.
+//! When a conversation is compacted, and what keeps that from being tried for ever.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const RESTS: [Duration; 3] =
     [Duration::from_secs(60), Duration::from_secs(300), Duration::from_secs(900)];
 /// From this share on a turn waits for the summary that is being made.
 const FULL: f64 = 0.92;
-/// What is left for an answer whose length nobody limits.
+/// The tokens left for an answer whose length is not limited.
 const USUAL_ANSWER: u64 = 8_192;
 /// The share of what a provider found too long that is taken to fit.
 const FITS: f64 = 0.95;
@@ -35,12 +35,12 @@ pub(crate) struct WindowMarks {
     pub(crate) due: i64,
     /// From here on the turn waits for it.
     pub(crate) full: i64,
-    /// All that can be asked with.
+    /// The most tokens that a request may have.
     pub(crate) room: i64,
 }
 
 impl WindowMarks {
-    /// Those of the first model; nothing where its window is not known.
+    /// Those of the first model. Returns `None` if its window is not known.
     pub(crate) fn of(settings: &Settings) -> Option<Self> {
         let first = settings.chain.first()?;
         let window = first.window.filter(|window| *window > 0)?;
@@ -48,12 +48,12 @@ impl WindowMarks {
             .max_output
             .or(first.max_output)
             .map_or_else(|| USUAL_ANSWER.min(window / 8), u64::from);
-        // An answer as long as the window leaves half of it all the same.
+        // A model whose answers may fill the window still gets half of it for the request.
         let room = window.saturating_sub(answer).max(window / 2);
         Some(Self::within(i64::try_from(room).unwrap_or(i64::MAX), settings.compaction.at))
     }
 
-    /// Those for so many tokens that can be asked with.
+    /// Those for requests of at most `room` tokens.
     pub(super) fn within(room: i64, share: f64) -> Self {
         let full = share_of(room, FULL);
         Self { due: share_of(room, share).min(full), full, room }
@@ -76,7 +76,7 @@ pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
 pub(crate) struct CompactionState {
     /// A summary that is being made.
     pub(super) in_progress: Option<SummaryInProgress>,
-    /// Whether the record was asked what there was before this process.
+    /// Whether what earlier processes did was read from the store.
     pub(super) remembers: bool,
     /// The turn that `rounds` and `made` are about.
     turn: Option<TurnId>,
@@ -111,9 +111,9 @@ pub(crate) struct CompactionState {
     pub(super) interrupted: bool,
     /// Whether a person took the last compaction back.
     pub(super) restored: bool,
-    /// Whether it was told that it is stopped.
+    /// Whether the user was told that compaction has stopped.
     pub(super) told: bool,
-    /// What was last told of one that came to nothing.
+    /// What the user was last told of an attempt that changed nothing.
     pub(super) said: String,
 }
 
@@ -182,13 +182,13 @@ impl CompactionState {
         self.in_progress.is_none()
     }
 
-    /// From where on a compaction is due: whoever took one back wants to see the old words as long as
-    /// they fit.
+    /// The size from which a compaction is due. A person who took one back wants the old messages shown
+    /// as long as they fit.
     pub(crate) fn due(&self, marks: &WindowMarks) -> i64 {
         if self.restored { marks.full } else { marks.due }
     }
 
-    /// Why a summary is not asked for on our own account; nothing where it may be.
+    /// Why no summary is asked for without a person asking. Returns `None` if one may be.
     pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<CompactionPause> {
         if let Some(resting) = self.done_enough() {
             return Some(resting);

@@ -39,7 +39,7 @@ pub struct Restored {
     pub number: i64,
     /// The tokens of the next request now.
     pub tokens: u64,
-    /// How many the model takes, where that is known.
+    /// How many the model takes, if that is known.
     pub window: Option<u64>,
 }
 
@@ -81,8 +81,8 @@ impl OpenSession {
         })
     }
 
-    /// Takes the last compaction back that is in force: the model is shown again what was there.
-    /// Nothing where there is none.
+    /// Takes the last compaction in force back: the model is shown again what was there before. Returns
+    /// `None` if there is none.
     pub fn uncompact(&mut self) -> Result<Option<Restored>> {
         let (id, Some(turn)) = (self.id, self.last_turn.row.as_ref().map(|turn| turn.id)) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Messages as words for whoever summarises them.
+//! Messages as plain text for the model that summarises them.
 
 use mainstay_message::{AssistantPart, Content, Message};
 

@@ -81,7 +81,7 @@ impl SummaryPrompt {
 
 impl SummaryBill {
     /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
-    /// Says which budget has no room where one has none.
+    /// The inner error names the budget that has no room for it.
     pub(super) fn open(
         session: &OpenSession,
         account: &Arc<Account>,
@@ -118,7 +118,7 @@ impl SummaryBill {
     ) -> Result<()> {
         model_call::finish(tx, self.id, &self.purpose(session), attempts)?;
         if attempts.is_empty() {
-            // It was given up; what became of it nobody knows, and it keeps what was reserved.
+            // It was given up and may have been billed, so it keeps what was reserved.
             return Ok(());
         }
         budget::correct(tx, &self.account, &reserve::used_by(attempts).minus(&self.reserved))
@@ -183,7 +183,7 @@ fn candidates(agent: &Agent) -> Vec<Vec<Arc<Candidate>>> {
     own.chain([others]).filter(|chain| !chain.is_empty()).collect()
 }
 
-/// The window of the model that is asked first, where it is known.
+/// The window of the model that is asked first. Returns `None` if it is not known.
 pub(super) fn first_window(agent: &Agent) -> Option<u64> {
     candidates(agent).first().and_then(|chain| chain.first()).and_then(|first| first.window)
 }
@@ -198,7 +198,7 @@ async fn make(agent: Agent, prompt: SummaryPrompt) -> SummaryResult {
     let mut retry_at = None;
     for (number, chain) in chains.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Whoever comes after it needs time too.
+        // The next chain needs time too.
         let left = if number + 1 < chains.len() { left / 2 } else { left };
         if left < Duration::from_millis(1) {
             break;

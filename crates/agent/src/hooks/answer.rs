@@ -59,7 +59,7 @@ impl HookReply {
         self.notices.extend(notices);
     }
 
-    /// What a hook that failed means.
+    /// The reply of a hook that failed: a notice, and a block if its configuration says so.
     pub(super) fn failed(hook: &Hook, how: &str) -> Self {
         let name = short(&hook.command);
         let moment = hook.moment.name();
@@ -71,7 +71,7 @@ impl HookReply {
         heard
     }
 
-    /// What a hook meant that ended. `output` is all that it wrote; nothing where it was too much.
+    /// Reads the reply of a hook that ended. `output` is all that it wrote, `None` if that was too much.
     pub(super) fn read(hook: &Hook, ended: &Ended, output: Option<&[u8]>) -> Self {
         let errors = ended.errors.as_ref().map(|errors| errors.text()).unwrap_or_default();
         match &ended.how {
@@ -168,7 +168,7 @@ fn unknown_word(hook: &Hook, word: &str) -> String {
     format!("the {} hook `{name}` decided {word:?}, which means nothing here", hook.moment.name())
 }
 
-/// A reason, which nobody may leave out.
+/// A reason. A hook that gave none is quoted as saying so.
 fn reason(said: &str) -> String {
     match said.trim() {
         "" => "it gave no reason".to_owned(),

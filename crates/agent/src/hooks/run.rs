@@ -84,7 +84,7 @@ fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job
     let project = workplace.workspace.display().to_string();
     environment.push(("CLAUDE_PROJECT_DIR".to_owned(), project));
     Job {
-        // A new one each time: it is an effect of its own.
+        // A new key each time: a hook that runs again is another job.
         key: format!("hook-{}", Id::new()),
         session: session.to_owned(),
         program: Program::Line(hook.command.clone()),
@@ -95,12 +95,12 @@ fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job
         given: Some(payload.to_vec()),
         streams: Streams::Apart,
         background: false,
-        // It is the user's own.
+        // The user configured it and it may need the network or the home; a sandbox would break it.
         sandbox: None,
     }
 }
 
-/// All that a hook wrote; nothing where it is too much.
+/// All that a hook wrote. Returns `None` if it is more than is read.
 fn output(ended: &Ended) -> Option<Vec<u8>> {
     let shown = &ended.output;
     let whole = (shown.total <= LONGEST_OUTPUT).then(|| shown.whole());

@@ -12,7 +12,7 @@ const USUAL_LIMIT: Duration = Duration::from_secs(30);
 
 impl Hooks {
     /// Adds what a file says: an object of lists, by moment. Each of a list's objects has a command,
-    /// or a list `hooks` of objects that have one, and may have a `matcher`. Answers warnings; the
+    /// or a list `hooks` of objects that have one, and may have a `matcher`. Returns warnings; the
     /// error says what cannot be used. A hook that is meant to prevent something must not be
     /// dropped for a slip of the pen, so most slips are errors.
     pub fn add(&mut self, said: &Value) -> Result<Vec<String>, String> {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How many memories are found where nobody says, and at most.
+/// How many memories are found by default, and at most.
 const USUAL: usize = 5;
 const MOST: usize = 50;
 

@@ -149,7 +149,7 @@ impl ExternalParts {
         }
     }
 
-    /// An error while it is left alone.
+    /// Fails while the provider is left alone after a failure.
     fn is_not_resting(&self) -> Reply<()> {
         match self.health.availability(Instant::now()) {
             Availability::Well | Availability::MayBeTried => Ok(()),
@@ -163,7 +163,7 @@ impl ExternalParts {
     /// Leaves it alone from now on. What may be stuck is ended.
     async fn rests(&self, ProviderError(why): ProviderError) -> ProviderError {
         let rest = self.description.rest;
-        // First of all: nobody waits for it again, also if this is not waited for.
+        // This comes first: it holds even if this future is dropped while the server is reset.
         self.health.failed(Instant::now() + rest);
         if let Connection::Server(asker) = &self.means {
             asker.reset().await;
@@ -214,7 +214,7 @@ impl Provider for External {
                     Connection::Server(asker) => asker.remember(new).await,
                 }
             };
-            // Nothing is lost in silence: the store has it, and whoever reads this knows who may not.
+            // The store has the memory. The model reads that this provider may not have it.
             let unsure = |ProviderError(why)| ProviderError(format!("{why}; it may not have this"));
             let kept = match parts.in_time(asked).await {
                 Ok(kept) => kept,

@@ -23,7 +23,7 @@ pub trait Provider: Send + Sync {
         Duration::from_secs(600)
     }
 
-    /// Whether a session must not begin where it cannot say what belongs into the prompt.
+    /// Whether a session must not begin if this provider cannot say what belongs into the prompt.
     fn is_essential(&self) -> bool {
         false
     }
@@ -38,13 +38,13 @@ pub trait Provider: Send + Sync {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Keeps a memory and answers what it is known by; nothing where it keeps none. The same key
-    /// twice is one memory: after a crash it is asked again.
+    /// Keeps a memory and returns its id, or `None` if the provider keeps none. The same key twice is one
+    /// memory: after a crash the call is made again.
     fn remember<'a>(&'a self, _new: NewMemory<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Forgets a memory of its own. False where there is none.
+    /// Forgets a memory of its own. Returns false if there is none.
     fn forget<'a>(&'a self, _id: &'a str) -> BoxFuture<'a, Reply<bool>> {
         Box::pin(async { Ok(false) })
     }
@@ -89,9 +89,9 @@ pub struct Memory {
     pub score: f64,
     /// How far it is to be trusted, from 0 to 1, where the provider says so.
     pub trust: Option<f64>,
-    /// When it was kept or last confirmed, in milliseconds since 1970, where that is known.
+    /// When it was kept or last confirmed, in milliseconds since 1970, if that is known.
     pub at: Option<i64>,
-    /// Where it comes from, such as `user` or `session 0198…`, where that is known.
+    /// Where it comes from, such as `user` or `session 0198…`, if that is known.
     pub source: Option<String>,
     /// Whether it is from outside: it taints the session that is told of it.
     pub outside: bool,

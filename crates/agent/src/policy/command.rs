@@ -130,7 +130,7 @@ pub struct Stage {
     pub text: String,
     /// All that it may do.
     pub classes: Classes,
-    /// What "always" may remember of it; nothing where it must be asked about each time.
+    /// What "always" may remember of it. It is `None` if it must be asked about each time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
 }
@@ -163,7 +163,7 @@ impl std::fmt::Display for Prefix {
 pub struct LineJudgement {
     /// Every command in it, wherever it stands. A line that was read has at least one.
     pub stages: Vec<Stage>,
-    /// Why the line could not be read, where it could not.
+    /// Why the line could not be read. It is `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<&'static str>,
     /// Whether `bash` would run the line, and a plainer `sh` refuse a part of it.
@@ -181,8 +181,8 @@ impl LineJudgement {
         self.classes().worst()
     }
 
-    /// What "always" would remember: a prefix for every stage that does more than look. Nothing where
-    /// one of them must be asked about each time.
+    /// What "always" would remember: a prefix for every stage that does more than look. Returns `None`
+    /// if one of them must be asked about each time.
     pub fn prefixes(&self) -> Option<Vec<Prefix>> {
         let mut prefixes: Vec<Prefix> = Vec::new();
         for stage in &self.stages {

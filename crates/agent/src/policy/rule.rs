@@ -52,7 +52,7 @@ impl Rule {
 }
 
 impl Need {
-    /// What a stage needs; nothing where it must be asked about each time.
+    /// What a stage needs. Returns `None` if it must be asked about each time.
     pub(super) fn command(stage: &Stage) -> Option<Self> {
         stage.prefix.is_some().then(|| Self::Command(stage.clone()))
     }

@@ -31,7 +31,7 @@ pub struct Audit {
 pub struct AuditItem {
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// The number of its entry, where it is one.
+    /// The number of its entry. It is `None` for a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<i64>,
     /// The tool that did it.
@@ -62,7 +62,7 @@ pub enum AuditEvent {
         command: String,
         /// The worst that it may have done.
         class: Class,
-        /// How it ended; nothing where it goes on.
+        /// Its exit code. It is `None` if the command goes on.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
     },

@@ -20,7 +20,7 @@ pub struct Context {
     pub largest: Vec<LargeResult>,
     /// All tokens.
     pub tokens: u64,
-    /// How many the model takes, where that is known.
+    /// How many the model takes, if that is known.
     pub window: Option<u64>,
     /// What the provider counted last, by which the figures are set; without it they are estimates.
     pub counted: Option<Counted>,
@@ -107,8 +107,8 @@ pub(crate) fn measured_as(
     made_of(prompt, specs, messages, bytes_a_token, None, window)
 }
 
-/// The bytes of a token, by what was counted for the last answer; where the view was changed since,
-/// by what was measured then. Nothing where there is nothing to go by.
+/// The bytes of a token, by what was counted for the last answer, or by what was measured when the view
+/// was changed since. Returns `None` if neither is known.
 pub(crate) fn scale(
     fixed: usize,
     entries: &[Entry],

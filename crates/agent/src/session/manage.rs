@@ -84,8 +84,8 @@ fn delete_held(store: &Store, held: &Family) -> Result<Vec<SessionId>> {
     Ok(ids)
 }
 
-/// Takes a session, then those that it began: whoever has the first begins no more of them. Answers
-/// who needs one of them, if anybody does.
+/// Takes the leases of a session and of those that it began, the session first: without its lease
+/// nobody begins more of them. Returns who needs one of them, if anybody does.
 fn take_family(
     store: &Store,
     id: SessionId,

@@ -30,7 +30,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Offers these tools to a model with a window of so many tokens, where that is known.
+    /// Offers these tools to a model with a window of so many tokens, if that is known.
     pub fn new(tools: Vec<Arc<dyn Tool>>, window: Option<u64>) -> Self {
         let small = window.is_some_and(is_small);
         let specs: Vec<(Told, ToolSpec)> =

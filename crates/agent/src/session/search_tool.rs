@@ -198,7 +198,7 @@ fn read(agent: &Agent, typed: &str, around: Option<i64>) -> Result<Outcome> {
         Err(error) => return unknown(error),
     };
     let said = format!("Session {} has {last} entries; around: N shows others.", session.id);
-    // A title is somebody's words too.
+    // The title comes from a message, so it is data as well.
     let mut data = format!("{} (in {})\n", session.title, session.workspace);
     for Excerpt { seq, at, who, text } in &entries {
         data.push_str(&format!("entry {seq} ({}, {}): {text}\n", who.as_str(), minute(*at)));

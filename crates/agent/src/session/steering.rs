@@ -53,7 +53,7 @@ impl Steering {
         self.waiting().compaction.is_some()
     }
 
-    /// What is to be looked after, where the conversation is to be compacted. Taken once.
+    /// What to look after if the conversation is to be compacted. Returns it once, then `None`.
     pub(crate) fn take_compaction(&self) -> Option<Option<String>> {
         self.waiting().compaction.take()
     }

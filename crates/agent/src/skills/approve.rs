@@ -17,7 +17,7 @@ pub fn preview(shelf: &Shelf, proposal: &Proposal) -> crate::Result<(SkillFiles,
     Ok((now, after))
 }
 
-/// The skill as a proposal makes it, which must be what the proposal was made for.
+/// The skill as a proposal makes it. Fails if its hash is not the one in the proposal.
 fn whole(shelf: &Shelf, proposal: &Proposal, base: &SkillFiles) -> Result<SkillFiles, SkillError> {
     let after = proposal.applied(base);
     if after.hash() == proposal.result {
@@ -71,7 +71,7 @@ pub fn reject(store: &Store, owner: OwnerId, id: Id, by: &str) -> crate::Result<
     if found.state == ProposalState::Rejected { Ok(found) } else { Err(decided(&found)) }
 }
 
-/// Finishes what a crash interrupted; answers what it finished.
+/// Finishes approvals that a crash interrupted. Returns those it finished.
 pub fn settle(store: &Store, owner: OwnerId, shelf: &Shelf) -> crate::Result<Vec<Proposal>> {
     let open = store.read(|tx| proposal::list(tx, owner, ProposalFilter::Approving))?;
     if open.is_empty() {

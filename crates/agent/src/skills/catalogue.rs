@@ -14,8 +14,8 @@ const SHOWN: usize = 400;
 /// So many skills that cannot be used are told of one by one.
 const WARNINGS: usize = 5;
 
-/// What the prompt of a new session says of skills; nothing where there are none. A model with a
-/// small window is told names.
+/// What the prompt of a new session says of skills. Returns an empty text if there are none. A model
+/// with a small window is told their names only.
 pub(crate) fn skills_prompt(found: &FoundSkills, window: Option<u64>) -> String {
     if found.skills.is_empty() {
         return String::new();
@@ -56,7 +56,7 @@ pub(crate) fn skills_prompt(found: &FoundSkills, window: Option<u64>) -> String 
     text
 }
 
-/// What whoever begins a session is told of skills that cannot be used: a few of them, and how many.
+/// The notices about skills that cannot be used: a few one by one, and how many more there are.
 pub(crate) fn unusable_skill_notices(warnings: &[Warning]) -> Vec<String> {
     let told = warnings.iter().take(WARNINGS);
     let mut told: Vec<String> =

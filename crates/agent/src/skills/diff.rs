@@ -17,7 +17,7 @@ pub(super) fn is_hidden(letter: char) -> bool {
         )
 }
 
-/// Whatever a line of a diff hides from whoever looks at it is shown as its number.
+/// Shows hidden and control characters by their number, so that a diff shows a person all there is.
 pub fn visible(text: &str) -> String {
     let is_plain = |letter: char| letter == '\n' || letter == '\t' || !is_hidden(letter);
     if text.chars().all(is_plain) {

@@ -15,7 +15,7 @@ use crate::session::prompt::from_the_root_down;
 pub(super) const FILE: &str = "SKILL.md";
 /// Front matter must end within so many bytes of the file.
 const FRONT: u64 = 16 << 10;
-/// A larger file is no instruction that anybody could follow.
+/// A larger `SKILL.md` is not read.
 const LARGEST: u64 = 1 << 20;
 /// So many folders of one directory are looked at.
 const MOST: usize = 500;
@@ -147,7 +147,7 @@ struct SkillDirectory<'a> {
     origin: Origin,
     /// Those of a higher rank hold before those of a lower one.
     rank: usize,
-    /// What links must not lead out of; the directory itself where nothing is said.
+    /// What links must not lead out of. `None` stands for the directory itself.
     within: Option<&'a Path>,
 }
 
@@ -194,7 +194,7 @@ impl SkillDirectory<'_> {
         }
     }
 
-    /// The skill of a folder; nothing for what is no folder.
+    /// The skill of a folder. Returns `None` if the path is not a folder.
     fn skill(&self, folder: &Path, directory: &Path) -> Result<Option<Skill>, String> {
         let unreadable = |error: io::Error| format!("it cannot be read: {error}");
         let looked = match fs::metadata(folder) {

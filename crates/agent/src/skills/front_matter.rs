@@ -32,7 +32,7 @@ pub struct Front {
     pub allowed_tools: Option<String>,
 }
 
-/// The same as it is written. Keys that nobody knows say nothing.
+/// Front matter as it is written. Unknown keys are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct WrittenFrontMatter {
@@ -72,7 +72,7 @@ impl Front {
         }
         let options = serde_saphyr::options! {
             with_snippet: false,
-            // "yes" and "on" are words.
+            // YAML 1.1 reads "yes" and "on" as booleans; here they are text.
             strict_booleans: true,
             // What anchors and aliases unfold to is bounded: a project may bring hundreds of these.
             budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 4 * NODES, max_depth: 32 },
@@ -131,8 +131,8 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Err(format!("the name {shown:?} {why}"))
 }
 
-/// Adds a line to the metadata of a `SKILL.md`, so that all else stays as it was written. Nothing
-/// where its metadata is not written line by line.
+/// Adds a line to the metadata of a `SKILL.md`, so that all else stays as it was written. Returns `None`
+/// if the metadata is not written line by line.
 pub(super) fn with_metadata(text: &str, key: &str, value: &str) -> Option<String> {
     let (yaml, body) = split(text).ok()?;
     let mut lines: Vec<String> = yaml.lines().map(str::to_owned).collect();

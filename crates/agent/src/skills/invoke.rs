@@ -20,7 +20,7 @@ pub struct InvokedSkill {
     pub told: String,
 }
 
-/// The name and the arguments of `/name words`; nothing where a text is no such call.
+/// The name and the arguments of `/name words`. Returns `None` if the text is something else.
 pub fn is_invocation(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -28,8 +28,8 @@ pub fn is_invocation(typed: &str) -> Option<(&str, &str)> {
     Some((name, words.trim()))
 }
 
-/// The skill that a text calls for; nothing where it calls for none that there is. An error says why
-/// it cannot be used.
+/// The skill that a text calls for. Returns `None` if it calls for no skill that exists; the inner error
+/// says why the skill cannot be used.
 pub fn invoked(
     places: &Places,
     workspace: &Path,

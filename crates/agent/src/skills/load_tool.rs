@@ -114,7 +114,7 @@ fn list_skills(found: &FoundSkills) -> Outcome {
         }
         text.push_str(&line);
     }
-    // What the workspace says of itself is somebody's words.
+    // Descriptions of a workspace's skills were written by others, so the list is data.
     Outcome::said("Skills, each with where it comes from:").data(text)
 }
 

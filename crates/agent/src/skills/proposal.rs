@@ -47,15 +47,15 @@ pub struct Proposal {
     pub name: String,
     /// Why, in the model's words.
     pub reason: String,
-    /// The hash of the skill that it changes; nothing where it is a new one.
+    /// The hash of the skill that it changes. It is `None` if the skill is new.
     pub base: Option<String>,
     /// The hash of the skill as it would be.
     pub result: String,
     /// What it changes.
     pub files: Vec<FileChange>,
-    /// Where the first words came from that tainted the session, where it was.
+    /// Where the text came from that tainted the session. It is `None` if it was not tainted.
     pub origin: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub state: ProposalState,
     /// When it was made, in milliseconds since 1970.
     pub proposed_at: i64,
@@ -70,11 +70,11 @@ pub struct Proposal {
 pub struct FileChange {
     /// Its path below the skill's folder.
     pub path: String,
-    /// What it is to hold; nothing where it is to go.
+    /// What it is to hold. It is `None` if the file is to be deleted.
     pub content: Option<String>,
 }
 
-/// How a proposal stands.
+/// The state of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProposalState {
@@ -172,7 +172,7 @@ pub(super) fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Proposa
 pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Proposal> {
     let id = tx.find_id("skill_proposals", "proposal", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }
@@ -194,7 +194,7 @@ pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: ProposalFilter) -> Resul
     }
 }
 
-/// Changes how a proposal stands, if it stands like this; answers whether it did.
+/// Changes the state of a proposal that is in state `from`. Returns whether it was.
 pub(super) fn change_state(
     tx: &mut WriteTx<'_>,
     id: Id,
@@ -247,7 +247,7 @@ fn select(
     Ok(proposals)
 }
 
-/// A proposal without its files, and those as they are kept.
+/// A proposal without its files, and the JSON that its files are stored as.
 fn row(row: &Row<'_>) -> mainstay_store::Result<(Proposal, String)> {
     let proposal = Proposal {
         id: row.get(0)?,

@@ -18,7 +18,7 @@ use super::{SkillError, SkillFiles};
 const STAGED: &str = ".staged.";
 const READY: &str = ".ready.";
 const TRASH: &str = ".trash";
-/// How long somebody else may be at it.
+/// How long another process is waited for that changes skills.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
 
@@ -59,7 +59,7 @@ impl Shelf {
         self.directory.is_dir()
     }
 
-    /// The files of a skill; nothing where there is none of this name.
+    /// The files of a skill. Returns `None` if there is no skill of this name.
     pub fn read(&self, name: &str) -> Result<Option<SkillFiles>, SkillError> {
         let folder = self.folder(name);
         match fs::symlink_metadata(&folder) {
@@ -120,8 +120,8 @@ impl Shelf {
 }
 
 impl Locked<'_> {
-    /// Puts a skill in. `before` is the hash of what it replaces, nothing where there must be none.
-    /// The one that it replaces goes to the trash.
+    /// Puts a skill in. `before` is the hash of the skill it replaces, which goes to the trash; `None`
+    /// means that there must be no skill of this name.
     pub fn put(
         &self,
         name: &str,
@@ -149,7 +149,7 @@ impl Locked<'_> {
             fsatomic::exchange(&ready, &target).map_err(|error| SkillError::file(&target, error))
         };
         exchange()?;
-        // Somebody with an editor asks for no lock: what was there a moment ago is what counts.
+        // An editor does not take the lock. If it changed the skill meanwhile, that change comes back.
         if SkillFiles::read(&ready).map(|old| old.hash()).ok().as_deref() != before {
             exchange()?;
             return Err(SkillError::Changed(name.to_owned()));
@@ -213,7 +213,7 @@ impl Locked<'_> {
     }
 }
 
-/// What is in a directory; nothing where there is none.
+/// The entries of a directory. Returns none if the directory does not exist.
 fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, SkillError> {
     let trouble = |error| SkillError::file(directory, error);
     match fs::read_dir(directory) {

@@ -31,7 +31,7 @@ pub(crate) struct PathChange {
     /// Escaped.
     pub(crate) path: String,
     pub(crate) before: State,
-    /// Nothing where nobody looked when the turn ended.
+    /// It is `None` if no snapshot was taken when the turn ended.
     pub(crate) after: Option<State>,
 }
 
@@ -132,7 +132,7 @@ impl Segment {
         self.tree().map_or(&[], |tree| &tree.left)
     }
 
-    /// The workspace before the first command, where there was one.
+    /// The workspace before the first command. Returns `None` if no command ran.
     pub(crate) fn tree(&self) -> Option<&WorkspaceTree> {
         self.marks.iter().find_map(|mark| match mark {
             Mark::Tree(tree) => Some(tree),
@@ -160,7 +160,7 @@ impl Segment {
     }
 }
 
-/// What a tree holds at a path; nothing where it is not in the tree, or not kept.
+/// What a tree holds at a path. Returns `None` if the path is not in the tree, or not kept.
 fn find(tx: &mut ReadTx<'_>, tree: &WorkspaceTree, path: &str) -> Result<Option<State>> {
     let workspace = unescaped(&tree.workspace);
     let path = unescaped(path);

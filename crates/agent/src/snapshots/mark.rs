@@ -61,7 +61,7 @@ pub(crate) enum Mark {
     Files(BTreeMap<String, State>),
     /// How it all was when the turn ended or was parked.
     After {
-        /// The workspace, where it was looked at before.
+        /// The workspace. It is `None` if it was not scanned before either.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<WorkspaceTree>,
         /// The single paths.

@@ -79,7 +79,7 @@ pub(crate) fn listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Listing> {
         .ok_or_else(|| damaged(&format!("the listing {hash} of a snapshot"), &"it is no listing"))
 }
 
-/// A directory's listing, where it is still there.
+/// A directory's listing. Returns `None` if it was swept away.
 pub(crate) fn find_listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Listing>> {
     Ok(find(tx, hash)?.as_deref().and_then(Listing::decode))
 }
@@ -89,7 +89,7 @@ fn find(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Vec<u8>>> {
     Ok(tx.query_opt(sql, params![hash], |row| row.get(0))?)
 }
 
-/// How often objects were swept away: whoever knows that some are kept knows it for one such time.
+/// The number of the last sweep. What is known of kept objects holds for this number only.
 pub(crate) fn generation(tx: &mut ReadTx<'_>) -> Result<i64> {
     let sql = "SELECT generation FROM snapshot_sweeps WHERE one = 1";
     Ok(tx.query_opt(sql, params![], |row| row.get(0))?.unwrap_or(0))

@@ -88,7 +88,7 @@ impl Snapshots {
         Self { interrupted_undo, ..Self::default() }
     }
 
-    /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
+    /// Looks at what a call is about to change. Returns what a person should be told, if anything. To
     /// cancel it, drop it.
     pub(crate) async fn before(&mut self, change: UpcomingChange<'_>) -> Result<Option<String>> {
         let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
@@ -168,7 +168,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// What the next commit has to write; nothing where there is nothing.
+    /// What the next commit has to write. Returns `None` if there is nothing.
     pub(crate) fn pending(&self) -> Option<UnwrittenSnapshot> {
         if self.marks.is_empty() {
             return None;

@@ -252,7 +252,7 @@ pub fn changed_turns(
     for segment in segments {
         let changes = store.read(|tx| segment.changes(tx))?;
         let Some(turn) = store.read(|tx| turn::get(tx, segment.turn))? else { continue };
-        // Without a look at its end nobody can tell what it changed.
+        // A turn without a snapshot at its end is left out: what it changed is not known.
         let known = changes.into_iter().filter(|change| change.after.is_some());
         let paths = known.map(|change| change.path);
         let left = segment.left().iter().filter(|(_, why)| *why != Why::Git).cloned();

@@ -115,7 +115,7 @@ fn memory(item: &Value, place: usize) -> Option<Memory> {
         return None;
     }
     let score = SCORES.iter().find_map(|name| item.get(name).and_then(Value::as_f64));
-    // In the order of the list where nothing else is said.
+    // Without scores the order of the list decides.
     #[expect(clippy::cast_precision_loss, reason = "a list has few items")]
     let usual = USUAL_SCORE - place as f64 / 1_000.0;
     let score =

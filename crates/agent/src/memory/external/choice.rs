@@ -110,7 +110,7 @@ impl ChosenTool {
     }
 }
 
-/// What is hints for where nothing is named.
+/// What a tool is recognised by if the configuration does not name it.
 struct ToolHints<'a> {
     names: &'a [&'a str],
     words: &'a [&'a str],

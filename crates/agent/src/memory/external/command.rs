@@ -13,9 +13,9 @@ use super::answer;
 
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 256 << 10;
-/// How much of a complaint is told.
+/// How many characters of its standard error are quoted.
 const TOLD: usize = 300;
-/// What commands are told of the language they are spoken to in.
+/// The version of the protocol, which commands are told.
 const VERSION: u32 = 1;
 
 /// A command.
@@ -93,7 +93,7 @@ impl CommandRunner {
         let directory = workspace.filter(|place| place.is_dir());
         let key = format!("memory-{}", Id::new());
         let job = Job {
-            // It belongs to no conversation: nobody collects it.
+            // It belongs to no session: its key stands for one, so that no session collects it.
             session: key.clone(),
             key,
             program: self.command.program.clone(),
@@ -104,7 +104,7 @@ impl CommandRunner {
             given: Some(given),
             streams: Streams::Apart,
             background: false,
-            // It is the user's own, as a hook is.
+            // The user configured it, like a hook; a sandbox would keep it from its own files.
             sandbox: None,
         };
         let ended = self.keeper.run(&keeper, &job).await.map_err(trouble)?;

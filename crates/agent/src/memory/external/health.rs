@@ -30,7 +30,7 @@ pub(super) enum Availability {
     MayBeTried,
 }
 
-/// How long nobody else tries one that is being tried.
+/// How long an attempt may take before another one is made.
 const ATTEMPT: Duration = Duration::from_secs(60);
 
 impl Health {

@@ -5,7 +5,7 @@ use super::syntax::Word;
 use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables};
 
-/// Judges a verb of the shell; nothing where it is none.
+/// Judges a builtin of the shell. Returns `None` if the verb is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,

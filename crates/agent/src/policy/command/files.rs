@@ -8,7 +8,7 @@ use crate::policy::place::PathPlace;
 
 const NO_VALUES: Valued = ("", &[]);
 
-/// Judges a verb that changes files; nothing where it is none.
+/// Judges a verb that changes files. Returns `None` if it is not one.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     let arguments = Arguments::of(words);
     let classes = match verb {

@@ -65,7 +65,7 @@ const CHANGING: [&str; 20] = [
     "hash-object",
 ];
 
-/// Judges `git`; nothing for another verb.
+/// Judges `git`. Returns `None` for another verb.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     if verb != "git" {
         return None;

@@ -59,7 +59,7 @@ fn is_awk(verb: &str) -> bool {
     matches!(verb, "awk" | "gawk" | "mawk" | "nawk")
 }
 
-/// Judges a verb that reads programs; nothing where it is none.
+/// Judges an interpreter. Returns `None` if the verb is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
@@ -260,7 +260,8 @@ pub(super) fn sed(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Finding {
     classes.into()
 }
 
-/// Which files a script for `sed` writes to; nothing where it may run something or is not understood.
+/// The files that a script for `sed` writes to. Returns `None` if it may run something or is not
+/// understood.
 fn sed_writes(script: &str) -> Option<Vec<String>> {
     let mut writes = Vec::new();
     let characters: Vec<char> = script.chars().collect();

@@ -27,7 +27,7 @@ const OPENING: [&str; 16] = [
     "websocat", "openssl", "rclone", "s3cmd", "mail",
 ];
 
-/// Judges a verb that reaches the network; nothing where it is none.
+/// Judges a verb that reaches the network. Returns `None` if it is not one.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     let arguments = Arguments::of(words);
     Some(match verb {

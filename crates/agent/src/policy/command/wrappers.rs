@@ -74,7 +74,7 @@ pub(super) fn is_one(verb: &str) -> bool {
         || PLAIN.iter().any(|(name, ..)| *name == verb)
 }
 
-/// Judges a verb that runs others; nothing where it is none.
+/// Judges a verb that runs other commands. Returns `None` if it is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
