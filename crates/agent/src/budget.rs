@@ -119,11 +119,11 @@ pub fn reserve(
         if let Some(what) = charged.limits.left_out(&before, amount) {
             charge(tx, account, &Amount::default().minus(amount))?;
             let whose = match scope(&charged.id) {
-                BudgetScope::Day => "this day",
-                BudgetScope::Session => "this session",
-                BudgetScope::Turn => "this turn",
+                BudgetScope::Day => "today's",
+                BudgetScope::Session => "this session's",
+                BudgetScope::Turn => "this turn's",
             };
-            let text = format!("the budget of {whose} is spent: {what}");
+            let text = format!("{whose} budget is spent: {what}");
             return Ok(Err(BudgetExhausted { budget: charged.id.clone(), text }));
         }
     }
@@ -274,7 +274,7 @@ impl Limits {
         };
         if let Some(limit) = over(self.money, used.money, amount.money) {
             return Some(format!(
-                "{} of {} used, and the next call may take {}",
+                "{} of {} used, and the next call may cost {}",
                 dollars(used.money),
                 dollars(limit),
                 dollars(amount.money)
@@ -287,7 +287,7 @@ impl Limits {
             ));
         }
         over(self.calls, used.calls, amount.calls)
-            .map(|limit| format!("{} of {limit} calls of models made", used.calls))
+            .map(|limit| format!("{} of {limit} model calls made", used.calls))
     }
 }
 

@@ -202,7 +202,7 @@ impl Policy {
             decision = Decision::Deny;
         }
         let reason = match (judged.unclear, judged.stages.as_slice()) {
-            (Some(why), _) => format!("nobody can tell what it does: {why}"),
+            (Some(why), _) => format!("its effect cannot be determined: {why}"),
             (None, [_]) => format!("it {}", judged.class().describe()),
             (None, stages) => {
                 let worst = stages.iter().find(|stage| stage.classes.has(judged.class()));

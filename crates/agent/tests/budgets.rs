@@ -52,15 +52,15 @@ const NONE: Limits = Limits { money: None, tokens: None, calls: None };
 fn the_tightest_budget_on_the_way_up_decides_and_is_named() {
     let ten = Limits { money: Some(10_000_000), ..NONE };
     let cases = [
-        ([ten, NONE, NONE], "this turn"),
-        ([NONE, ten, NONE], "this session"),
-        ([NONE, NONE, ten], "this day"),
+        ([ten, NONE, NONE], "this turn's"),
+        ([NONE, ten, NONE], "this session's"),
+        ([NONE, NONE, ten], "today's"),
     ];
     for (limits, whose) in cases {
         on_both(limits, |store, account| {
             reserve(store, account, money(6_000_000)).unwrap();
             let spent = reserve(store, account, money(5_000_000)).unwrap_err();
-            let words = format!("the budget of {whose} is spent: $6.00 of $10.00 used");
+            let words = format!("{whose} budget is spent: $6.00 of $10.00 used");
             assert!(spent.text.starts_with(&words), "{spent:?}");
             // What was refused was charged nowhere.
             reserve(store, account, money(4_000_000)).unwrap();
@@ -99,6 +99,6 @@ fn calls_are_counted_too() {
         reserve(store, account, one).unwrap();
         reserve(store, account, one).unwrap();
         let spent = reserve(store, account, one).unwrap_err();
-        assert!(spent.text.contains("2 of 2 calls of models made"), "{spent:?}");
+        assert!(spent.text.contains("2 of 2 model calls made"), "{spent:?}");
     });
 }

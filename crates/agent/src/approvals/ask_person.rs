@@ -22,7 +22,7 @@ use crate::turn::runner::TurnRunner;
 use crate::{Question, Request, Result, Verdict, approvals::questions};
 
 /// Who decided, for whoever comes too late.
-const HERE: &str = "the person at the terminal of the turn";
+const HERE: &str = "the person at the turn's terminal";
 /// The shortest time that a request waits.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How long one wait for news from other processes takes at most.
@@ -306,7 +306,7 @@ fn waiting_for(requests: &[Request], questions: &[Question]) -> Parked {
     let (reason, first) = match (requests.first(), questions.first()) {
         (Some(request), _) => {
             let text = format!(
-                "{}, and the policy asks a person first (request {})",
+                "{}, and the policy requires approval (request {})",
                 request.wants(),
                 request.id
             );
@@ -316,7 +316,7 @@ fn waiting_for(requests: &[Request], questions: &[Question]) -> Parked {
             let text = format!("the model asks: {} (question {})", question.text, question.id);
             (ParkReason::Answer, text)
         }
-        (None, None) => (ParkReason::Approval, "somebody has to be asked".to_owned()),
+        (None, None) => (ParkReason::Approval, "a decision is needed".to_owned()),
     };
     let text = match (requests.len() + questions.len()).saturating_sub(1) {
         0 => first,
@@ -332,11 +332,11 @@ impl Approval {
         match &self.standing {
             RequestStanding::Open => "it waits for a decision".to_owned(),
             RequestStanding::Allowed(decided) => {
-                format!("it was approved already, by {}", decided.by)
+                format!("it was already approved by {}", decided.by)
             }
-            RequestStanding::Denied(decided) => format!("it was denied already, by {}", decided.by),
+            RequestStanding::Denied(decided) => format!("it was already denied by {}", decided.by),
             RequestStanding::Expired => {
-                "its time is over; the turn asks anew when it goes on".to_owned()
+                "it has expired; the turn asks again when it is resumed".to_owned()
             }
             RequestStanding::Lapsed => "the turn went on without it".to_owned(),
         }
@@ -349,7 +349,7 @@ impl questions::RecordedQuestion {
         match &self.standing {
             questions::QuestionStanding::Open => "it waits for an answer".to_owned(),
             questions::QuestionStanding::Answered { by, .. } => {
-                format!("it was answered already, by {by}")
+                format!("it was already answered by {by}")
             }
             questions::QuestionStanding::Lapsed => "the turn went on without an answer".to_owned(),
         }

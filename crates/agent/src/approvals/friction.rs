@@ -16,7 +16,7 @@ pub(super) fn required_friction(
     class: ActionClass,
 ) -> Result<Friction> {
     let because = match class {
-        ActionClass::Destructive => Some("it may destroy what cannot be put back".to_owned()),
+        ActionClass::Destructive => Some("it may destroy data that cannot be restored".to_owned()),
         ActionClass::Privilege => Some("it runs as another user".to_owned()),
         _ => None,
     };
@@ -33,6 +33,6 @@ pub(super) fn required_friction(
     if given < FREE {
         return Ok(Friction::Key);
     }
-    let because = format!("{given} of this kind were approved within a minute");
+    let because = format!("{given} of this kind were approved within the last minute");
     Ok(Friction::Word { because })
 }

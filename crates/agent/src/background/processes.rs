@@ -74,7 +74,10 @@ pub(crate) async fn end_all(session: &mut OpenSession) -> Result<()> {
             Ok(status) => status.ended.map(|ended| ending_text(&ended)),
             Err(_) => None,
         };
-        ended.push((row.id.clone(), how.unwrap_or_else(|| "ended when the agent left".to_owned())));
+        ended.push((
+            row.id.clone(),
+            how.unwrap_or_else(|| "it was ended when Mainstay exited".to_owned()),
+        ));
     }
     write_down(session, &ended)
 }
@@ -86,7 +89,7 @@ pub(crate) fn announcement(process: &Process) -> String {
          have acted on it",
         process.id,
         process.command,
-        process.ending.as_deref().unwrap_or("nobody saw how")
+        process.ending.as_deref().unwrap_or("how is not known")
     )
 }
 
@@ -106,7 +109,7 @@ fn ending(session: &OpenSession, attached: &Attached, row: &Process) -> Option<S
             Collected::Ended(ended) => Some(ending_text(&ended)),
             Collected::NeverStarted => Some("it never started".to_owned()),
             Collected::Running | Collected::InDoubt(_) => {
-                Some("nobody saw how: its keeper was killed, and it with it".to_owned())
+                Some("how is not known: its keeper was killed, and it with it".to_owned())
             }
         },
     }

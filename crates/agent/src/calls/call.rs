@@ -281,7 +281,7 @@ fn parse_arguments(text: &str) -> Result<Arc<Value>, String> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(Arc::new(Value::Object(object))),
-        Ok(_) => Err("they are JSON of another kind".to_owned()),
+        Ok(_) => Err("they are another kind of JSON".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

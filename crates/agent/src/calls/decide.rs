@@ -110,7 +110,7 @@ pub(crate) fn decide_call(
         Ok(arguments) => arguments,
         Err(wrong) => {
             return CallDecision::Refuse(Outcome::failed(format!(
-                "The arguments are not a JSON object: {wrong}. Nothing was done; write them anew."
+                "The arguments are not a JSON object: {wrong}. Nothing was done; write them again."
             )));
         }
     };
@@ -201,7 +201,7 @@ fn describe(action: &Action, arguments: &Value) -> String {
 fn no_such_tool(call: &ToolCall, session: &OpenSession) -> Outcome {
     let names: Vec<&str> = session.agent.parts.offer.names().collect();
     Outcome::failed(format!(
-        "There is no tool {}. There are: {}.",
+        "There is no tool {}. The tools are: {}.",
         call.asked.name,
         names.join(", ")
     ))
@@ -211,7 +211,7 @@ fn no_such_tool(call: &ToolCall, session: &OpenSession) -> Outcome {
 fn forbidden(action: &Action, judged: &Judgement) -> Outcome {
     let why = match (&judged.reason, judged.class) {
         (_, ActionClass::Control) => {
-            " It calls Mainstay itself, which only the person does who works with it.".to_owned()
+            " It runs Mainstay itself, which only the user may do.".to_owned()
         }
         (Some(reason), _) => format!(" The reason: {reason}."),
         (None, _) => String::new(),

@@ -132,14 +132,16 @@ impl Tool for Delegate {
 fn errand(call: Invocation<'_>) -> Result<ChildTask, Outcome> {
     let DelegateArguments { task, budget } = mainstay_tools::arguments(call.arguments)?;
     if task.trim().is_empty() {
-        return Err(Outcome::failed("The task is empty. Nothing was begun."));
+        return Err(Outcome::failed("The task is empty. Nothing was started."));
     }
     let money = match budget {
         None => None,
         #[expect(clippy::cast_possible_truncation, reason = "a float becomes the nearest integer")]
         Some(dollars) if dollars > 0.0 => Some((dollars * 1e6) as i64),
         Some(_) => {
-            return Err(Outcome::failed("The budget must be above 0 dollars. Nothing was begun."));
+            return Err(Outcome::failed(
+                "The budget must be above 0 dollars. Nothing was started.",
+            ));
         }
     };
     let id = |text: &str| text.parse::<Id>().map(SessionId::from).map_err(|_| gone());
@@ -153,5 +155,5 @@ fn errand(call: Invocation<'_>) -> Result<ChildTask, Outcome> {
 }
 
 fn gone() -> Outcome {
-    Outcome::failed("The agent is going. Nothing was begun.")
+    Outcome::failed("Mainstay is shutting down. Nothing was started.")
 }

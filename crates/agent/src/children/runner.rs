@@ -76,7 +76,7 @@ impl RunningChild {
     pub(crate) async fn outcome(mut self) -> Outcome {
         match self.end.wait_for(Option::is_some).await {
             Ok(end) => end.clone().unwrap_or_default(),
-            Err(_) => Outcome::failed("The helper was lost. Its session keeps what it did."),
+            Err(_) => Outcome::failed("The helper was lost. Its session has what it did."),
         }
     }
 }
@@ -206,8 +206,8 @@ fn not_begun() -> Outcome {
 
 fn held_elsewhere(id: SessionId) -> Outcome {
     Outcome::failed(format!(
-        "The helper is worked on by another process, which was not stopped (session {id}). What it \
-         does is in its session."
+        "Another process runs the helper, and it was not stopped (session {id}). What it does is in \
+         its session."
     ))
 }
 
@@ -215,12 +215,11 @@ fn held_elsewhere(id: SessionId) -> Outcome {
 fn outcome_of_error(error: &Error) -> Outcome {
     match error {
         Error::TooDeep(_) => Outcome::failed(
-            "A helper this deep may not have helpers of its own. Nothing was begun; do the task \
-             yourself.",
+            "Helpers cannot be nested any deeper. Nothing was started; do the task yourself.",
         ),
         error => Outcome {
             waits: Some(Waits {
-                reason: format!("a helper could not go on: {error}"),
+                reason: format!("a helper could not continue: {error}"),
                 resume_at: None,
             }),
             ..Outcome::default()

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Said when there is nothing to compact.
-pub(super) const TOO_LITTLE: &str = "there is too little that could be left out";
+pub(super) const TOO_LITTLE: &str = "there is too little to leave out";
 /// What is left for the frame around what a model is shown.
 const FRAME: i64 = 1_500;
 
@@ -95,7 +95,7 @@ impl OpenSession {
         let instructions = match self.ask_hooks(trigger, focus.as_deref(), observer, cancel).await {
             Some(Ok(instructions)) => instructions,
             Some(Err(reason)) => {
-                let words = format!("a hook does not want it: {reason}");
+                let words = format!("a hook refused it: {reason}");
                 self.compaction.failed(turn, wall_millis(), &words, None);
                 self.compaction.unwanted = true;
                 return Ok(CompactionAttempt::Not(words));
@@ -170,7 +170,7 @@ impl OpenSession {
             }
             Err(SummaryFailure { words, retry_at }) => {
                 self.compaction.failed(turn, wall_millis(), &words, retry_at);
-                let words = format!("the summary could not be made: {words}");
+                let words = format!("the summary failed: {words}");
                 if self.agent.settings().compaction.on_failure == OnFailure::Abort {
                     self.settle(origin)?;
                     return Ok(CompactionAttempt::Not(words));
@@ -357,13 +357,11 @@ impl OpenSession {
     /// Why no summary is asked for.
     pub(super) fn why_resting(&self, resting: &CompactionPause) -> String {
         match resting {
-            CompactionPause::Enough => {
-                "two summaries were made within a few rounds already".to_owned()
-            }
+            CompactionPause::Enough => "two summaries were made in the last few rounds".to_owned(),
             CompactionPause::Unanswered => {
                 "it was compacted twice since the last answer".to_owned()
             }
-            CompactionPause::Fruitless => "compacting it did not help twice in a row".to_owned(),
+            CompactionPause::Fruitless => "the last two compactions did not help".to_owned(),
             CompactionPause::Failing => {
                 format!("the summary failed too often in this turn: {}", self.compaction.failure)
             }

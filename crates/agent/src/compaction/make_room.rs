@@ -92,7 +92,7 @@ impl TurnRunner<'_> {
         self.session.compaction.outgrew(self.session.conversation.size.tokens());
         let mut why = match self.session.remember_compactions(turn) {
             Ok(()) => String::new(),
-            Err(error) => format!("the record could not be read: {error}"),
+            Err(error) => format!("the session could not be read: {error}"),
         };
         if why.is_empty() && self.session.compaction.in_progress.is_some() {
             match self.take_summary().await? {
@@ -162,7 +162,7 @@ impl TurnRunner<'_> {
         match timeout_at(self.limits.deadline, landing).await {
             Ok(attempt) => self.survive(attempt),
             // The turn is parked before its next question.
-            Err(_) => Ok(CompactionAttempt::Not("the turn's time is over".to_owned())),
+            Err(_) => Ok(CompactionAttempt::Not("the turn ran out of time".to_owned())),
         }
     }
 
@@ -216,8 +216,8 @@ impl TurnRunner<'_> {
             return;
         }
         let message = format!(
-            "the conversation is not compacted any more, because {why}: {}; a model with a larger \
-             window or a new session makes room",
+            "the conversation is no longer compacted because {why}: {}; use a model with a larger \
+             window, or start a new session",
             self.session.window_contents()
         );
         (self.observer)(Event::Notice { about: "compaction", message, void: false });

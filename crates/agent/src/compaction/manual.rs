@@ -56,7 +56,7 @@ impl OpenSession {
         let mut redacting = RedactingObserver::new(&redactor);
         let mut observer = |event| redacting.tell(event, &mut *observer);
         let Some(turn) = self.last_turn.row.as_ref().map(|turn| turn.id) else {
-            return Ok(Compacted::Not("nothing was said in it yet".to_owned()));
+            return Ok(Compacted::Not("the session is still empty".to_owned()));
         };
         self.compaction.begin_anew();
         self.compaction.in_progress = None;

@@ -158,7 +158,7 @@ impl SummaryInProgress {
         match (&mut self.task).await {
             Ok(made) => made,
             Err(error) => {
-                let words = format!("the program itself failed while it was made: {error}");
+                let words = format!("Mainstay failed while making it: {error}");
                 (Vec::new(), Err(SummaryFailure { words, retry_at: None }))
             }
         }
@@ -232,7 +232,7 @@ async fn make(agent: Agent, prompt: SummaryPrompt) -> SummaryResult {
     }
     if words.is_empty() {
         let no_model = chains.is_empty();
-        let why = if no_model { "no model is configured" } else { "there was no time for it" };
+        let why = if no_model { "no model is configured" } else { "there was no time left" };
         words.push(why.to_owned());
     }
     (attempts, Err(SummaryFailure { words: words.join("; then "), retry_at }))

@@ -36,11 +36,10 @@ fn describe_window(context: &Context) -> String {
         .map(|(part, share)| format!("{} ({share} %)", part.name))
         .collect();
     let window = context.window.map(|window| format!(" of {window}")).unwrap_or_default();
-    let mut text =
-        format!("about {}{window} tokens are filled with {}", context.tokens, list(&named));
+    let mut text = format!("about {}{window} tokens are used by {}", context.tokens, list(&named));
     if let Some(large) = context.largest.first().filter(|large| large.tokens * 10 >= all) {
         text.push_str(&format!(
-            "; the largest result is of {} {} with {} tokens",
+            "; the largest result is from {} {} with {} tokens",
             large.tool, large.asked, large.tokens
         ));
     }
@@ -76,8 +75,8 @@ mod tests {
         };
         assert_eq!(
             describe_window(&context),
-            "about 810 of 1000 tokens are filled with your messages (86 %) and tools (12 %); the \
-             largest result is of shell {} with 200 tokens"
+            "about 810 of 1000 tokens are used by your messages (86 %) and tools (12 %); the \
+             largest result is from shell {} with 200 tokens"
         );
     }
 }

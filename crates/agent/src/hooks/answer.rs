@@ -50,7 +50,7 @@ impl HookReply {
         match (&self.input, input) {
             (None, input) => self.input = input,
             (Some(first), Some(second)) if *first != second => {
-                let words = "two hooks changed the same call differently; the first one holds";
+                let words = "two hooks changed the same call; the first change is used";
                 self.notices.push(words.to_owned());
             }
             (Some(_), _) => {}
@@ -66,7 +66,7 @@ impl HookReply {
         let mut heard = Self::default();
         heard.notices.push(format!("the {moment} hook `{name}` {how}"));
         if hook.failure == OnHookFailure::Blocks {
-            heard.block = Some(format!("the hook that has to agree, `{name}`, {how}"));
+            heard.block = Some(format!("the required hook `{name}` {how}"));
         }
         heard
     }
@@ -76,8 +76,8 @@ impl HookReply {
         let errors = ended.errors.as_ref().map(|errors| errors.text()).unwrap_or_default();
         match &ended.how {
             How::Code(0) => match output.map(std::str::from_utf8) {
-                None => Self::failed(hook, "wrote more than anybody reads; it is ignored"),
-                Some(Err(_)) => Self::failed(hook, "wrote what is no text; it is ignored"),
+                None => Self::failed(hook, "wrote too much output; it is ignored"),
+                Some(Err(_)) => Self::failed(hook, "wrote output that is not text; it is ignored"),
                 Some(Ok(text)) => Self::said(hook, text.trim()),
             },
             How::Code(2) => {
@@ -110,9 +110,7 @@ impl HookReply {
         if text.starts_with('{') {
             return match serde_json::from_str(text) {
                 Ok(answer) => Self::answered(hook, &answer),
-                Err(error) => {
-                    Self::failed(hook, &format!("wrote JSON that cannot be read: {error}"))
-                }
+                Err(error) => Self::failed(hook, &format!("wrote invalid JSON: {error}")),
             };
         }
         let mut heard = Self::default();
@@ -121,7 +119,7 @@ impl HookReply {
             Moment::SessionStart | Moment::UserPromptSubmit | Moment::PreCompact
         );
         if text.contains('\0') {
-            return Self::failed(hook, "wrote what is no text; it is ignored");
+            return Self::failed(hook, "wrote output that is not text; it is ignored");
         }
         if adds && !text.is_empty() {
             heard.context.push(bounded(text));
@@ -165,7 +163,7 @@ impl HookReply {
 fn unknown_word(hook: &Hook, word: &str) -> String {
     let name = short(&hook.command);
     let word = short(word);
-    format!("the {} hook `{name}` decided {word:?}, which means nothing here", hook.moment.name())
+    format!("the {} hook `{name}` gave the unknown decision {word:?}", hook.moment.name())
 }
 
 /// A reason. A hook that gave none is quoted as saying so.

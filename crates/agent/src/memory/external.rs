@@ -155,7 +155,7 @@ impl ExternalParts {
             Availability::Well | Availability::MayBeTried => Ok(()),
             Availability::Rests(left) => {
                 let left = duration(left);
-                Err(ProviderError(format!("it failed before and is left alone for another {left}")))
+                Err(ProviderError(format!("it failed before and is not asked again for {left}")))
             }
         }
     }
@@ -168,7 +168,7 @@ impl ExternalParts {
         if let Connection::Server(asker) = &self.means {
             asker.reset().await;
         }
-        ProviderError(format!("{why}; it is left alone for {}", duration(rest)))
+        ProviderError(format!("{why}; it is not asked again for {}", duration(rest)))
     }
 }
 
@@ -206,7 +206,7 @@ impl Provider for External {
                 return Ok(None);
             }
             let without =
-                |ProviderError(why)| ProviderError(format!("{why}; it does not have this"));
+                |ProviderError(why)| ProviderError(format!("{why}; this was not saved there"));
             parts.is_not_resting().map_err(without)?;
             let asked = async {
                 match &parts.means {
@@ -215,7 +215,8 @@ impl Provider for External {
                 }
             };
             // The store has the memory. The model reads that this provider may not have it.
-            let unsure = |ProviderError(why)| ProviderError(format!("{why}; it may not have this"));
+            let unsure =
+                |ProviderError(why)| ProviderError(format!("{why}; this may not be saved there"));
             let kept = match parts.in_time(asked).await {
                 Ok(kept) => kept,
                 Err(trouble) => return Err(unsure(parts.rests(trouble).await)),

@@ -69,15 +69,15 @@ impl Providers {
         let why = match timeout(provider.limit(), asked).await {
             Ok(Ok(Ok(answer))) => return Ok(answer),
             Ok(Ok(Err(trouble))) => trouble.0,
-            Ok(Err(_)) => "it broke down".to_owned(),
+            Ok(Err(_)) => "it crashed".to_owned(),
             Err(_) => format!("it did not answer within {}", duration(provider.limit())),
         };
-        let mut words = format!("the memory `{}` cannot be asked: {why}", provider.name());
+        let mut words = format!("the memory `{}` failed: {why}", provider.name());
         let rest = provider.rest();
         if rest > Duration::ZERO {
             let until = Instant::now() + rest;
             self.resting().insert(provider.name().to_owned(), until);
-            words.push_str(&format!("; it is left alone for {}", duration(rest)));
+            words.push_str(&format!("; it is not asked again for {}", duration(rest)));
         }
         Err(words)
     }
@@ -163,10 +163,10 @@ mod tests {
         let words: Vec<_> =
             first.into_iter().map(|one| one.answer.map(|found| found.len())).collect();
         let failed = |name: &str, why: &str| {
-            Err(format!("the memory `{name}` cannot be asked: {why}; it is left alone for 0.9 s"))
+            Err(format!("the memory `{name}` failed: {why}; it is not asked again for 0.9 s"))
         };
         let late = failed("never", "it did not answer within 0.3 s");
-        let soon = [Ok(1), failed("badly", "it is out"), failed("panics", "it broke down")];
+        let soon = [Ok(1), failed("badly", "it is out"), failed("panics", "it crashed")];
         assert_eq!(words[..3], soon);
         assert_eq!(words[3..], vec![late; 9]);
 

@@ -45,7 +45,7 @@ impl MemoryTool {
 
     async fn answer(&self, call: Invocation<'_>) -> Result<Outcome, Outcome> {
         let asked = arguments(call.arguments)?;
-        let gone = || Outcome::failed("The agent is going. Nothing was done.");
+        let gone = || Outcome::failed("Mainstay is shutting down. Nothing was done.");
         let parts = self.agent.upgrade().ok_or_else(gone)?;
         let agent = Agent { parts };
         match asked {
@@ -185,7 +185,7 @@ fn change(
 fn add(tx: &mut WriteTx<'_>, agent: &Agent, fact: &NewFact) -> Done {
     Ok(match facts::add(tx, agent.owner(), fact)? {
         Added::New(id) => format!("Remembered:\n- [{FACTS}:{id}]"),
-        Added::Known(id) => format!("That was known already:\n- [{FACTS}:{id}]"),
+        Added::Known(id) => format!("Already known:\n- [{FACTS}:{id}]"),
     })
 }
 
@@ -216,7 +216,7 @@ fn note(
     let notes = notes::change(tx, agent.owner(), scope, changes, source, limit)?
         .map_err(|refused| Error::Refused(refused.to_string()))?;
     let said = listed(about, &notes, limit);
-    Ok(format!("{said}\nSessions that begin from now on are told them."))
+    Ok(format!("{said}\nNew sessions are told them."))
 }
 
 /// Shows notes, which changes nothing.
@@ -286,7 +286,7 @@ fn query(
     let found: Vec<_> =
         found.into_iter().map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score))).collect();
     Ok(match mode {
-        Mode::Contradict if !found.is_empty() => shown("These disagree, two by two:", &found),
+        Mode::Contradict if !found.is_empty() => shown("These pairs disagree:", &found),
         _ => shown(BEST_FIRST, &found),
     })
 }
@@ -294,7 +294,7 @@ fn query(
 /// What was found, for the model.
 fn shown(heading: &str, found: &[(String, Memory)]) -> Outcome {
     if found.is_empty() {
-        return Outcome::said("Nothing is remembered of that.");
+        return Outcome::said("No memories found.");
     }
     let now = wall_millis();
     let lines: Vec<String> =
@@ -360,7 +360,7 @@ fn own(id: &str) -> Result<FactId, Outcome> {
         None => id,
     };
     number.parse().map_err(|_| {
-        Outcome::failed(format!("{id:?} names no fact; they have ids such as {FACTS}:12."))
+        Outcome::failed(format!("{id:?} is not the id of a fact; ids look like {FACTS}:12."))
     })
 }
 
@@ -371,8 +371,6 @@ fn unknown(id: FactId) -> Error {
 fn unchanged(error: &Error) -> Outcome {
     match error {
         Error::Refused(words) => Outcome::failed(words.clone()),
-        error => {
-            Outcome::failed(format!("The memory cannot be used now: {error}. Nothing was changed."))
-        }
+        error => Outcome::failed(format!("Memory is not available: {error}. Nothing was changed.")),
     }
 }

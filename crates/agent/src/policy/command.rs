@@ -68,7 +68,7 @@ impl Class {
             Self::WriteOutside => "changes files outside the workspace",
             Self::Network => "reaches the network",
             Self::Execute => "runs code",
-            Self::Destructive => "may destroy what cannot be put back",
+            Self::Destructive => "may destroy data that cannot be restored",
             Self::Privilege => "runs as another user",
             Self::Control => "controls Mainstay itself",
         }
@@ -208,7 +208,7 @@ pub fn judge(line: &str, workspace: &Path) -> LineJudgement {
         return unclear(line, "it is too long");
     }
     if line.chars().any(is_deceiving) {
-        return unclear(line, "there are characters in it that nobody sees");
+        return unclear(line, "it contains invisible characters");
     }
     let (mut stages, unclear) = walk::walk(line, workspace, Dialect::Bash);
     // `sh` is not `bash` everywhere. Where the two differ, the line is judged as each reads it.

@@ -221,12 +221,12 @@ impl Kinds {
 
     fn named(self) -> Vec<(String, usize)> {
         let named = [
-            ("record of what was compacted", self.record),
+            ("compaction record", self.record),
             ("your messages", self.user),
             ("answers", self.said),
-            ("thoughts", self.thought),
-            ("calls of tools", self.calls),
-            ("results of tools", self.results),
+            ("reasoning", self.thought),
+            ("tool calls", self.calls),
+            ("tool results", self.results),
             ("pictures", self.pictures),
             ("notices", self.notices),
         ];

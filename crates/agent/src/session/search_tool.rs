@@ -91,7 +91,7 @@ impl Tool for SessionSearch {
                 Err(outcome) => return outcome,
             };
             let Some(parts) = self.agent.upgrade() else {
-                return Outcome::failed("The agent is going. Nothing was searched.");
+                return Outcome::failed("Mainstay is shutting down. Nothing was searched.");
             };
             let agent = Agent { parts };
             let here = call.session.parse::<Id>().map(SessionId::from).ok();
@@ -101,7 +101,7 @@ impl Tool for SessionSearch {
                 (None, None) => browse(&agent, &arguments),
             });
             done.unwrap_or_else(|error| {
-                Outcome::failed(format!("The sessions cannot be searched: {error}"))
+                Outcome::failed(format!("Could not search the sessions: {error}"))
             })
         })
     }
@@ -130,7 +130,7 @@ fn discover(
         filter.since = moment(since, wall_millis());
         if filter.since.is_none() {
             return Ok(Outcome::failed(format!(
-                "\"{since}\" is no time. Write how long ago (12h, 7d, 8w) or a date (2026-01-31)."
+                "\"{since}\" is not a valid time. Write how long ago (12h, 7d, 8w) or a date (2026-01-31)."
             )));
         }
     }
@@ -140,7 +140,7 @@ fn discover(
         search::search(&agent.parts.store, agent.owner(), &asked, Some(PATIENCE), &mut |_| {})?;
     let mut said = match answer.hits.len() {
         _ if answer.wordless => {
-            return Ok(Outcome::failed("There is no word in the query. Write some."));
+            return Ok(Outcome::failed("The query has no words."));
         }
         0 => "Nothing was found.".to_owned(),
         1 => "1 entry was found.".to_owned(),
@@ -151,7 +151,7 @@ fn discover(
     }
     if answer.behind > 0 {
         said.push_str(&format!(
-            " {} entries are not in the index yet; search again to have more of them in it.",
+            " {} entries are not indexed yet; search again to include more of them.",
             answer.behind
         ));
     }
@@ -223,7 +223,7 @@ fn browse(agent: &Agent, arguments: &SearchArguments) -> Result<Outcome> {
             )
         })
         .collect();
-    let said = "The sessions that were used last:";
+    let said = "The most recent sessions:";
     Ok(if data.is_empty() {
         Outcome::said("There are no sessions.")
     } else {

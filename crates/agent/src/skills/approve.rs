@@ -215,7 +215,7 @@ mod tests {
         let other = scene.propose("other");
         scene.approve(first).unwrap();
         let refused = scene.approve(other).unwrap_err();
-        assert!(refused.to_string().contains("was changed since"), "{refused}");
+        assert!(refused.to_string().contains("has changed since"), "{refused}");
         assert_eq!(
             (scene.state(other), scene.body()),
             (ProposalState::Waiting, Some(text("first")))

@@ -32,7 +32,7 @@ pub(crate) fn skills_prompt(found: &FoundSkills, window: Option<u64>) -> String 
     for (origin, words) in [
         (Origin::Home, "The user's own:"),
         (Origin::Given, "From places that the user named:"),
-        (Origin::Workspace, "From the workspace, by whoever wrote the project:"),
+        (Origin::Workspace, "From the workspace, written by the project's authors:"),
     ] {
         let mut lines = String::new();
         for skill in found.skills.iter().filter(|skill| skill.origin == origin) {
@@ -50,7 +50,7 @@ pub(crate) fn skills_prompt(found: &FoundSkills, window: Option<u64>) -> String 
         }
     }
     if !bare.is_empty() {
-        text.push_str("Others, whose descriptions `skill` tells when it is given no name: ");
+        text.push_str("Others (call `skill` without a name for their descriptions): ");
         text.push_str(&names(&bare, NAMES));
     }
     text
@@ -117,7 +117,7 @@ mod tests {
         let text = skills_prompt(&found(2, "Does\nthis.\u{1b}[2J\u{202e}\u{e0041}"), None);
         let expected = "\n# Skills: load one with `skill`\nWhen a task fits a description, load that \
                         skill before you begin.\nThe user's own:\n- skill-number-000: Does \
-                        this.[2J\nFrom the workspace, by whoever wrote the project:\n- \
+                        this.[2J\nFrom the workspace, written by the project's authors:\n- \
                         skill-number-001: Does this.[2J\n";
         assert_eq!(text, expected);
     }
@@ -140,7 +140,7 @@ mod tests {
     fn room_is_bounded_and_what_has_none_is_named_or_counted() {
         let text = skills_prompt(&found(500, &"x".repeat(1_024)), None);
         assert!(text.len() < 5_000, "{}", text.len());
-        assert!(text.contains("Others, whose descriptions") && text.contains(" more.\n"), "{text}");
+        assert!(text.contains("Others (call `skill`") && text.contains(" more.\n"), "{text}");
         let small = skills_prompt(&found(500, "Does this."), Some(8_192));
         assert!(small.len() < 700, "{}", small.len());
         assert!(!small.contains("Does this") && small.contains("skill-number-001"), "{small}");

@@ -93,7 +93,7 @@ impl FoundSkills {
         }
         let by = skill.path.clone();
         if ranks[place] == rank {
-            let what = format!("{} has the same name and holds", by.display());
+            let what = format!("{} has the same name and takes precedence", by.display());
             let file = self.skills[place].path.join(FILE);
             self.warn(&file, what);
         }
@@ -122,7 +122,7 @@ pub fn find(places: &Places, workspace: &Path) -> FoundSkills {
     for path in &places.given {
         let at = SkillDirectory { origin: Origin::Given, rank: 1, within: None };
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            found.warn(path, "there is nothing; [skills] paths names it");
+            found.warn(path, "it does not exist; [skills] paths lists it");
         } else if path.join(FILE).exists() {
             at.take(path, path, &mut found, &mut ranks);
         } else {
@@ -169,7 +169,7 @@ impl SkillDirectory<'_> {
         }
         folders.sort();
         if folders.len() > MOST {
-            let what = format!("of {} folders the first {MOST} are looked at", folders.len());
+            let what = format!("it has {} folders; only the first {MOST} are read", folders.len());
             found.warn(directory, what);
             folders.truncate(MOST);
         }
@@ -200,7 +200,7 @@ impl SkillDirectory<'_> {
         let looked = match fs::metadata(folder) {
             Ok(looked) => looked,
             Err(_) if fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) => {
-                return Err("its folder is a link that leads nowhere".to_owned());
+                return Err("its folder is a broken link".to_owned());
             }
             Err(error) => return Err(unreadable(error)),
         };
@@ -213,15 +213,15 @@ impl SkillDirectory<'_> {
         let file = match folder.join(FILE).canonicalize() {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err("there is no such file in the folder".to_owned());
+                return Err("it does not exist".to_owned());
             }
             Err(error) => return Err(unreadable(error)),
         };
         if !path.starts_with(&within) || !file.starts_with(&within) {
             return Err(match self.origin {
-                Origin::Workspace => "it is a link that leads out of the project".to_owned(),
+                Origin::Workspace => "it is a link to a place outside the project".to_owned(),
                 Origin::Home | Origin::Given => format!(
-                    "it is a link that leads out of {}; name its place in [skills] paths",
+                    "it is a link to a place outside {}; add that place to [skills] paths",
                     directory.display()
                 ),
             });
@@ -229,7 +229,7 @@ impl SkillDirectory<'_> {
         let front = read_front(&file)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         if front.name != name {
-            return Err(format!("its name is {:?}, and that of its folder {name:?}", front.name));
+            return Err(format!("its name is {:?}, but its folder is {name:?}", front.name));
         }
         Ok(Some(Skill { front, origin: self.origin, path }))
     }
@@ -240,7 +240,7 @@ fn read_front(file: &Path) -> Result<Front, String> {
     let looked = fs::metadata(file).map_err(|error| format!("it cannot be read: {error}"))?;
     // A pipe would make its reader wait.
     if !looked.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     if looked.len() > LARGEST {
         return Err("it is larger than 1 MiB".to_owned());
@@ -274,7 +274,7 @@ impl Skill {
         let file = self.path.join(FILE);
         let looked = fs::metadata(&file).map_err(|error| error.to_string())?;
         if !looked.is_file() || looked.len() > LARGEST {
-            return Err("it is no regular file of at most 1 MiB".to_owned());
+            return Err("it is not a regular file of at most 1 MiB".to_owned());
         }
         let mut bytes = Vec::new();
         let read = File::open(&file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(names(&scene.found()), [("given", Origin::Given)]);
         let gone = Places { home: None, given: vec![scene.path("nowhere")] };
         let found = find(&gone, &scene.path("repo"));
-        assert!(found.warnings[0].to_string().contains("nowhere: there is nothing"), "{found:?}");
+        assert!(found.warnings[0].to_string().contains("nowhere: it does not exist"), "{found:?}");
     }
 
     #[test]
@@ -423,17 +423,17 @@ mod tests {
         assert_eq!(names(&found), expected, "{found:#?}");
         let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
         let cases = [
-            ("skills/folder/SKILL.md", "its name is \"other\", and that of its folder \"folder\""),
+            ("skills/folder/SKILL.md", "its name is \"other\", but its folder is \"folder\""),
             ("skills/bare/SKILL.md", "its first line is not ---"),
             ("skills/endless/SKILL.md", "does not end within 16 KiB"),
             ("skills/huge/SKILL.md", "larger than 1 MiB"),
-            ("skills/empty/SKILL.md", "there is no such file"),
-            ("skills/dir/SKILL.md", "no regular file"),
+            ("skills/empty/SKILL.md", "it does not exist"),
+            ("skills/dir/SKILL.md", "not a regular file"),
             ("skills/bytes/SKILL.md", "not UTF-8"),
-            ("skills/dangling/SKILL.md", "leads nowhere"),
-            ("home/skills/link/SKILL.md", "name its place in [skills] paths"),
-            ("repo/.agents/skills/link/SKILL.md", "leads out of the project"),
-            ("repo/.agents/skills/file/SKILL.md", "leads out of the project"),
+            ("skills/dangling/SKILL.md", "a broken link"),
+            ("home/skills/link/SKILL.md", "add that place to [skills] paths"),
+            ("repo/.agents/skills/link/SKILL.md", "outside the project"),
+            ("repo/.agents/skills/file/SKILL.md", "outside the project"),
         ];
         for (file, what) in cases {
             let it = said.iter().any(|said| said.contains(file) && said.contains(what));

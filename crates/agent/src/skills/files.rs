@@ -45,7 +45,7 @@ impl SkillFiles {
                 let looked = entry.metadata().map_err(|error| SkillError::file(&path, error))?;
                 let inner = path.strip_prefix(folder).unwrap_or(&path);
                 let name = inner.to_str().ok_or_else(|| {
-                    invalid(format!("the name of {} is no text", inner.to_string_lossy()))
+                    invalid(format!("the name of {} is not valid UTF-8", inner.to_string_lossy()))
                 })?;
                 if looked.is_dir() {
                     if entry.file_name() != ".git" {
@@ -54,10 +54,10 @@ impl SkillFiles {
                     continue;
                 }
                 if !looked.is_file() {
-                    return Err(invalid(format!("{name} is a link or no regular file")));
+                    return Err(invalid(format!("{name} is a link or not a regular file")));
                 }
                 if looked.len() > room || tree.files.len() == MOST_FILES {
-                    return Err(invalid("it has more than 1000 files, or 16 MiB".to_owned()));
+                    return Err(invalid("it has more than 1000 files or 16 MiB".to_owned()));
                 }
                 let mut bytes = Vec::new();
                 let read =
@@ -65,7 +65,7 @@ impl SkillFiles {
                 read.map_err(|error| SkillError::file(&path, error))?;
                 room = room
                     .checked_sub(bytes.len() as u64)
-                    .ok_or_else(|| invalid("it grows while it is read".to_owned()))?;
+                    .ok_or_else(|| invalid("it grew while it was read".to_owned()))?;
                 let executable = looked.permissions().mode() & 0o111 != 0;
                 tree.files.insert(name.to_owned(), SkillFile { bytes, executable });
             }
@@ -81,9 +81,7 @@ impl SkillFiles {
         let (front, _) = Front::of(text)?;
         if front.name != name {
             let said = &front.name;
-            return Err(format!(
-                "the name in its SKILL.md is {said:?}, that of its folder {name:?}"
-            ));
+            return Err(format!("its name is {said:?}, but its folder is {name:?}"));
         }
         Ok(front)
     }
@@ -160,7 +158,7 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
         && !path.chars().any(char::is_control)
         && parts.iter().all(normal)
         && whole.join("/") == path;
-    if fits { Ok(()) } else { Err(format!("{path:?} is no path below a skill's folder")) }
+    if fits { Ok(()) } else { Err(format!("{path:?} is not a valid path inside a skill's folder")) }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), String> {
         }
         at += line.len();
     }
-    Err("its front matter does not end: there is no second ---".to_owned())
+    Err("its front matter is not closed: there is no second ---".to_owned())
 }
 
 impl Front {
@@ -87,7 +87,7 @@ impl Front {
             0 => return Err("its front matter has no description".to_owned()),
             long if long > LONGEST_DESCRIPTION => {
                 return Err(format!(
-                    "its description has {long} characters, and {LONGEST_DESCRIPTION} is the most"
+                    "its description has {long} characters; the limit is {LONGEST_DESCRIPTION}"
                 ));
             }
             _ => {}
@@ -121,7 +121,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     } else if name.len() > LONGEST_NAME {
         "has more than 64 characters"
     } else if !name.bytes().all(fits) {
-        "has other characters than a-z, 0-9 and -"
+        "may only contain a-z, 0-9 and -"
     } else if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         "has a hyphen at an end, or two in a row"
     } else {
@@ -166,7 +166,7 @@ fn text(key: &str, value: Option<Value>) -> Result<Option<String>, String> {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
         Some(Value::Bool(truth)) => Ok(Some(truth.to_string())),
-        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its {key} is no text")),
+        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its {key} is not text")),
     }
 }
 
@@ -182,12 +182,12 @@ fn one_line(error: &serde_saphyr::Error) -> String {
     let words = error.to_string();
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.starts_with("budget breached") {
-        return "it holds too many values, or too deep ones".to_owned();
+        return "it has too many or too deeply nested values".to_owned();
     }
     let words = words.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
     let twice = words.starts_with("duplicate");
     let hint = if !twice && (words.contains(": ") || words.contains("mapping")) {
-        " (a text with a colon in it belongs in quotes)"
+        " (put text that contains a colon in quotes)"
     } else {
         ""
     };
@@ -242,21 +242,21 @@ mod tests {
             ("---\nname:\ndescription: x\n---\n", "has no name"),
             ("---\nname: a\n---\n", "has no description"),
             ("---\nname: a\ndescription: \"  \"\n---\n", "has no description"),
-            ("---\nname: [a]\ndescription: x\n---\n", "its name is no text"),
-            ("---\nname: a\ndescription: {b: c}\n---\n", "its description is no text"),
-            ("---\nname: A b\ndescription: x\n---\n", "other characters"),
-            ("---\nname: ../a\ndescription: x\n---\n", "other characters"),
+            ("---\nname: [a]\ndescription: x\n---\n", "its name is not text"),
+            ("---\nname: a\ndescription: {b: c}\n---\n", "its description is not text"),
+            ("---\nname: A b\ndescription: x\n---\n", "may only contain"),
+            ("---\nname: ../a\ndescription: x\n---\n", "may only contain"),
             ("---\nname: -a\ndescription: x\n---\n", "a hyphen at an end"),
             ("---\nname: a--b\ndescription: x\n---\n", "two in a row"),
             ("---\nname: \"\"\ndescription: x\n---\n", "is empty"),
             (&long, "1025 characters"),
             (&long_name, "more than 64"),
-            ("---\nname: a\ndescription: Use when: asked\n---\n", "belongs in quotes"),
+            ("---\nname: a\ndescription: Use when: asked\n---\n", "in quotes"),
             ("---\nname: a\nname: b\ndescription: x\n---\n", "cannot be read"),
             ("---\n- a\n- b\n---\n", "cannot be read"),
             ("---\nname: a\ndescription: \"x\n---\n", "cannot be read"),
             ("---\nname: a\nname: a\ndescription: x\n---\n", "key: name at line 2, column 1"),
-            (&bomb, "too many values"),
+            (&bomb, "too many or too deeply nested values"),
             (&deep, "cannot be read"),
             ("---\nname: *nobody\ndescription: x\n---\n", "cannot be read"),
         ];

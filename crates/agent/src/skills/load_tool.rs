@@ -81,9 +81,9 @@ fn load_skill(found: &FoundSkills, name: &str) -> Outcome {
         });
         let why = match told {
             Some(warning) => format!(" {warning}."),
-            None => " Call it without a name to see which there are.".to_owned(),
+            None => " Call `skill` without a name to list them.".to_owned(),
         };
-        return Outcome::failed(format!("There is no skill of this name that can be used.{why}"));
+        return Outcome::failed(format!("No usable skill has this name.{why}"));
     };
     match text(skill) {
         Err(what) => Outcome::failed(format!("{} cannot be read: {what}.", file(skill))),
@@ -115,7 +115,7 @@ fn list_skills(found: &FoundSkills) -> Outcome {
         text.push_str(&line);
     }
     // Descriptions of a workspace's skills were written by others, so the list is data.
-    Outcome::said("Skills, each with where it comes from:").data(text)
+    Outcome::said("Skills and where they come from:").data(text)
 }
 
 /// Whose instructions these are, and how far they hold.

@@ -62,19 +62,19 @@ impl ProposeSkill {
     fn propose(&self, call: Invocation<'_>) -> Result<std::result::Result<Outcome, Outcome>> {
         let agent = match self.agent.upgrade() {
             Some(parts) => Agent { parts },
-            None => return Ok(Err(refused("the agent is going"))),
+            None => return Ok(Err(refused("Mainstay is shutting down"))),
         };
         let given: ProposeSkillArguments = match mainstay_tools::arguments(call.arguments) {
             Ok(given) => given,
             Err(outcome) => return Ok(Err(outcome)),
         };
         let Some(home) = &agent.settings().skills.home else {
-            return Ok(Err(refused("there is no home to keep skills in")));
+            return Ok(Err(refused("no directory for skills is configured")));
         };
         let id = call.id.parse::<Id>();
         let session = call.session.parse::<Id>().map(SessionId::from);
         let (Ok(id), Ok(session)) = (id, session) else {
-            return Ok(Err(refused("the call has no name")));
+            return Ok(Err(refused("the call has no valid id")));
         };
         let owner = agent.owner();
         let store = &agent.parts.store;
@@ -84,7 +84,7 @@ impl ProposeSkill {
         })?;
         let others = waiting.iter().filter(|other| other.id != id).count();
         if others >= MOST_WAITING {
-            return Ok(Err(refused("too many proposals wait for a person already")));
+            return Ok(Err(refused("too many proposals are waiting for a decision")));
         }
         let shelf = Shelf::at(home);
         let origin = tainted.first().map(str::to_owned);
@@ -96,12 +96,12 @@ impl ProposeSkill {
         let found = find(&agent.settings().skills, &call.workplace.workspace);
         let shadow = found.get(&proposal.name).filter(|skill| skill.origin != Origin::Home);
         let shadow = shadow.map_or(String::new(), |skill| {
-            format!(" In this workspace {} holds before it.", skill.path.display())
+            format!(" In this workspace {} takes precedence over it.", skill.path.display())
         });
         let mut outcome = Outcome::said(format!(
-            "Proposed as {id}. It waits for a person, who sees what it changes and approves or \
-             rejects it (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before \
-             that; go on without it.{shadow}"
+            "Proposed as {id}. The user reviews the changes and approves or rejects them \
+             (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before that; go on \
+             without it.{shadow}"
         ));
         outcome.facts = vec![Fact::Proposed { skill: proposal.name }];
         Ok(Ok(outcome))
@@ -166,16 +166,16 @@ fn draft_proposal(
     }
     let bytes = files.iter().map(|file| file.content.as_ref().map_or(0, String::len));
     if bytes.sum::<usize>() > MOST_BYTES {
-        return Err("the files are more than 256 KiB together".to_owned());
+        return Err("the files are larger than 256 KiB in total".to_owned());
     }
     let mut changes: Vec<FileChange> = Vec::new();
     for ProposedFile { path, content } in files {
         check_path(&path)?;
         if changes.iter().any(|change| change.path == path) {
-            return Err(format!("{path} is there twice"));
+            return Err(format!("{path} is listed twice"));
         }
         if content.as_ref().is_some_and(|content| content.contains('\0')) {
-            return Err(format!("{path} holds a NUL; only texts can be proposed"));
+            return Err(format!("{path} contains a NUL; only text files can be proposed"));
         }
         changes.push(FileChange { path, content });
     }
@@ -205,9 +205,9 @@ fn draft_proposal(
     }
     if let Some(origin) = &proposal.origin {
         let text = after.files.get(FILE).map(|file| String::from_utf8_lossy(&file.bytes));
-        let words = format!("session {session}, which had read words from {origin}");
+        let words = format!("session {session}, which had read text from {origin}");
         let marked = with_metadata(&text.unwrap_or_default(), ORIGIN, &words)
-            .ok_or("write the metadata in SKILL.md with a line for each key")?;
+            .ok_or("write the metadata in SKILL.md with one key per line")?;
         after.change(FILE, Some(&marked));
         proposal.files.retain(|change| change.path != FILE);
         proposal.files.push(FileChange { path: FILE.to_owned(), content: Some(marked) });
@@ -254,9 +254,9 @@ mod tests {
             (&[("scripts/a.sh", Some("x"))], "no SKILL.md"),
             (&[("SKILL.md", Some("Do it."))], "first line is not ---"),
             (&[("SKILL.md", Some(&other))], "\"two\""),
-            (&[("SKILL.md", Some(TEXT)), ("../x", Some("x"))], "no path below"),
-            (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "holds a NUL"),
-            (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "there twice"),
+            (&[("SKILL.md", Some(TEXT)), ("../x", Some("x"))], "not a valid path"),
+            (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "contains a NUL"),
+            (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "listed twice"),
             (&[("SKILL.md", None)], "no SKILL.md"),
             (&[("SKILL.md", Some(TEXT)), ("SKILL.md/a", Some("x"))], "both a file and a folder"),
             (
@@ -288,7 +288,7 @@ mod tests {
                 .unwrap();
         let tree = proposal.applied(&SkillFiles::default());
         let said = tree.front("one").unwrap().metadata[ORIGIN].as_str().unwrap().to_owned();
-        assert!(said.ends_with("which had read words from example.org"), "{said}");
+        assert!(said.ends_with("which had read text from example.org"), "{said}");
         assert_eq!(tree.hash(), proposal.result);
     }
 }

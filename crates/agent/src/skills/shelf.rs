@@ -67,7 +67,7 @@ impl Shelf {
             Err(error) => Err(SkillError::file(&folder, error)),
             Ok(looked) if !looked.is_dir() => Err(SkillError::Invalid {
                 path: folder,
-                what: "it is a link or no folder, which Mainstay does not change".to_owned(),
+                what: "it is a link or not a folder, and Mainstay does not change it".to_owned(),
             }),
             Ok(_) => SkillFiles::read(&folder).map(Some),
         }

@@ -69,14 +69,15 @@ pub(crate) fn kept(tx: &mut ReadTx<'_>, hashes: &[String]) -> Result<HashSet<Str
 /// The bytes of an object.
 pub(crate) fn get(tx: &mut ReadTx<'_>, hash: &str) -> Result<Vec<u8>> {
     find(tx, hash)?
-        .ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is not there"))
+        .ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is missing"))
 }
 
 /// A directory's listing.
 pub(crate) fn listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Listing> {
     let bytes = get(tx, hash)?;
-    Listing::decode(&bytes)
-        .ok_or_else(|| damaged(&format!("the listing {hash} of a snapshot"), &"it is no listing"))
+    Listing::decode(&bytes).ok_or_else(|| {
+        damaged(&format!("the listing {hash} of a snapshot"), &"it is not a valid listing")
+    })
 }
 
 /// A directory's listing. Returns `None` if it was swept away.

@@ -147,7 +147,7 @@ fn who_answers_after_another_process_is_told_so_and_not_heard() {
         work.ask_here(person.clone());
         assert_eq!(turn(&mut work, "write").await.ended.answer, "done");
         assert_eq!(place.file("a"), None, "the later yes was heard");
-        assert_eq!(person.seen(), ["waiting", "it was denied already, by another process"]);
+        assert_eq!(person.seen(), ["waiting", "it was already denied by another process"]);
     });
 }
 

@@ -25,8 +25,8 @@ async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
     assert_eq!(ended.answer, "All read.");
     let notices = notices(&told);
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].contains("not compacted any more"), "{notices:?}");
-    assert!(notices[0].contains("filled with your messages"), "{notices:?}");
+    assert!(notices[0].contains("no longer compacted"), "{notices:?}");
+    assert!(notices[0].contains("used by your messages"), "{notices:?}");
     assert_eq!(place.compactions(work.id()), []);
     assert_eq!(place.summaries(work.id()), [], "no model can make it smaller");
     assert!(place.rounds().iter().all(|asked| body(asked).contains("cannot be left out")));
@@ -45,15 +45,15 @@ async fn two_summaries_in_a_row_that_do_not_help_are_the_last() {
     assert_eq!(place.summaries(work.id()).len(), 2);
     let said = notices(&told);
     assert!(said[0].contains("would save less than a fifth"), "{said:?}");
-    assert!(said[1].contains("did not help twice in a row"), "{said:?}");
-    assert!(said[1].contains("filled with answers"), "{said:?}");
+    assert!(said[1].contains("the last two compactions did not help"), "{said:?}");
+    assert!(said[1].contains("used by answers"), "{said:?}");
     // Nor does the next turn try, nor another process; a person may.
     let id = work.id();
     drop(work);
     let mut work = opened(&place.agent(), id);
     let (_, told) = turn(&mut work, "go on").await;
     assert_eq!(place.summaries(id).len(), 2);
-    assert!(notices(&told)[0].contains("did not help twice in a row"), "{told:?}");
+    assert!(notices(&told)[0].contains("the last two compactions did not help"), "{told:?}");
     let cancel = CancellationToken::new();
     let by_hand = work.compact(None, &mut |_| {}, &cancel).await.unwrap();
     assert!(matches!(by_hand, Compacted::Not(_)), "{by_hand:?}");
@@ -76,7 +76,7 @@ async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
     let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
         panic!("{ended:?}")
     };
-    assert!(reason.contains("compactions") && reason.contains("filled with"), "{reason}");
+    assert!(reason.contains("compactions") && reason.contains("tokens are used by"), "{reason}");
     assert!(place.rounds().len() > 20, "it went on as far as the window allows");
     let said = notices(&told);
     assert!(said.len() == 1 && said[0].contains("compactions"), "{said:?}");
@@ -94,7 +94,7 @@ async fn what_a_provider_finds_too_long_and_cannot_be_less_ends_the_turn_at_once
             panic!("{ended:?}")
         };
         assert!(reason.contains("maximum context length exceeded"), "{reason}");
-        assert!(reason.contains("filled with your messages"), "{reason}");
+        assert!(reason.contains("used by your messages"), "{reason}");
         assert!(reason.contains("--model") && reason.contains("a new session"), "{reason}");
         assert_eq!(place.model.requests(), 1, "it was asked again with the same");
     }
@@ -148,7 +148,7 @@ async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
     let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
         panic!("{ended:?}")
     };
-    assert!(reason.contains("are filled with"), "{reason}");
+    assert!(reason.contains("are used by"), "{reason}");
     assert!(place.compactions(work.id()).len() <= 2);
     assert!(place.rounds().len() <= 23, "{}", place.rounds().len());
     // To resume it asks once, and does not begin to compact anew.
@@ -175,7 +175,7 @@ async fn without_room_in_the_budget_there_is_no_summary_and_it_is_said() {
     assert_eq!(ended.answer, "All read.");
     assert_eq!((place.compactions(work.id()), place.summaries(work.id())), (vec![], vec![]));
     let said = notices(&told);
-    assert!(said.len() == 1 && said[0].contains("the budget of this turn is spent"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("this turn's budget is spent"), "{said:?}");
 }
 
 #[tokio::test]

@@ -121,7 +121,7 @@ fn slow_a_turn_that_needs_the_room_ends_in_words_that_say_what_fills_it() {
         };
         assert_eq!(parked, name == "429 for long", "{name}: {reason}");
         assert!(reason.contains("maximum context length exceeded"), "{name}: {reason}");
-        assert!(reason.contains("are filled with answers"), "{name}: {reason}");
+        assert!(reason.contains("are used by answers"), "{name}: {reason}");
         assert!(reason.contains("mainstay sessions fork"), "{name}: {reason}");
         let begun = told.iter().filter(|event| matches!(event, Event::Compacting { .. })).count();
         assert!((1..=2).contains(&begun), "{name}: {begun} summaries were begun");

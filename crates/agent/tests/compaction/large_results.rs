@@ -61,6 +61,6 @@ async fn results_of_which_the_window_holds_only_one_end_the_turn_in_words() {
     let TurnEnding::Over(Outcome::Failed, Some(reason)) = &ended.ending else {
         panic!("{ended:?}")
     };
-    assert!(reason.contains("results of tools"), "{reason}");
+    assert!(reason.contains("tool results"), "{reason}");
     assert!(place.model.asked().len() <= 8, "{}", place.model.asked().len());
 }

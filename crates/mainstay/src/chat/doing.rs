@@ -347,7 +347,7 @@ impl Talk<'_> {
                     ("● ", format!("runs since {}", wording::minute(process.started_at)))
                 }
                 (process::State::Ended, ending) => {
-                    ("✗ ", format!("ended: {}", ending.as_deref().unwrap_or("nobody saw how")))
+                    ("✗ ", format!("ended: {}", ending.as_deref().unwrap_or("how is not known")))
                 }
             };
             let command = clean(&process.command);

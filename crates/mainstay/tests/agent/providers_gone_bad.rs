@@ -100,11 +100,11 @@ async fn slow_every_bad_provider_is_told_in_words_and_asked_no_more() {
         (scene.command("trap '' TERM; sleep 1000 & sleep 1000; sleep 1000"), &long),
         (scene.command("echo oh no >&2; exit 3"), "exit code 3: oh no"),
         (scene.command("kill -KILL $$"), "ended by SIGKILL"),
-        (scene.command("true"), "it answered nothing"),
-        (scene.command("echo '{ no JSON'"), "what it answered is no JSON"),
+        (scene.command("true"), "its answer is empty"),
+        (scene.command("echo '{ no JSON'"), "its answer is not valid JSON"),
         (scene.command("echo '{\"memory\": 1}'"), "its answer has no list `memories`"),
         (scene.command("yes '{\"memories\":'"), &long),
-        (scene.command("head -c 3000000 /dev/zero"), "it answered more than 256 KiB"),
+        (scene.command("head -c 3000000 /dev/zero"), "its answer is larger than 256 KiB"),
         (scene.command("/no/such/program"), "exit code 127"),
         (scene.server("hangs", "x"), &long),
         (scene.server("dumb", "x"), &long),
@@ -119,7 +119,7 @@ async fn slow_every_bad_provider_is_told_in_words_and_asked_no_more() {
         let (first, took) = recalled(provider).await;
         let why = first.unwrap_err();
         assert!(
-            why.contains(words) && why.ends_with("it is left alone for 0.8 s"),
+            why.contains(words) && why.ends_with("it is not asked again for 0.8 s"),
             "{words}: {why}"
         );
         // A busy machine is slower; it is the limit, not the tenth of a minute.
@@ -190,15 +190,16 @@ async fn what_is_remembered_reaches_those_who_want_it_and_who_did_not_get_it_is_
     let stuck = scene.command("sleep 1000");
     let why = stuck.remember(new("x")).await.unwrap_err().0;
     assert!(
-        why.starts_with("it did not answer within 2 s") && why.ends_with("it may not have this"),
+        why.starts_with("it did not answer within 2 s")
+            && why.ends_with("this may not be saved there"),
         "{why}"
     );
     let begun = Instant::now();
     let why = stuck.remember(new("x")).await.unwrap_err().0;
-    assert!(why.ends_with("it does not have this") && begun.elapsed() < LIMIT / 4, "{why}");
+    assert!(why.ends_with("this was not saved there") && begun.elapsed() < LIMIT / 4, "{why}");
     let refuses = scene.server("refuses", "x");
     let why = refuses.remember(new("x")).await.unwrap_err().0;
-    assert_eq!(why, "its tool failed: not you; it does not have this");
+    assert_eq!(why, "its tool failed: not you; this was not saved there");
 
     let line = format!("tee -a {asked} > /dev/null");
     let reads_only = scene.external(scene.command(&line).description().kind.clone(), false);

@@ -155,5 +155,5 @@ fn a_hook_that_has_to_agree_blocks_when_it_fails() {
         }
     };
     let heard = HookReply::read(&hook, &ended, Some(b""));
-    assert!(heard.block.unwrap().contains("has to agree"), "{:?}", heard.notices);
+    assert!(heard.block.unwrap().contains("the required hook"), "{:?}", heard.notices);
 }

@@ -132,7 +132,7 @@ fn choose(
         let argument = argument.map(str::to_owned).or_else(|| argument_of(tool, hints.arguments));
         let argument = argument.ok_or_else(|| {
             ProviderError(format!(
-                "which argument of its tool `{name}` is meant cannot be told: name it"
+                "cannot tell which argument of its tool `{name}` to use: name it"
             ))
         })?;
         return Ok(Some(used(tool, argument, besides)));

@@ -136,11 +136,11 @@ fn read(ended: &Ended) -> Reply<Value> {
         }));
     }
     let whole = whole.ok_or_else(|| {
-        ProviderError(format!("it answered more than {} KiB", LONGEST_ANSWER >> 10))
+        ProviderError(format!("its answer is larger than {} KiB", LONGEST_ANSWER >> 10))
     })?;
     if whole.iter().all(u8::is_ascii_whitespace) {
-        return Err(ProviderError("it answered nothing".to_owned()));
+        return Err(ProviderError("its answer is empty".to_owned()));
     }
     serde_json::from_slice(&whole)
-        .map_err(|error| ProviderError(format!("what it answered is no JSON: {error}")))
+        .map_err(|error| ProviderError(format!("its answer is not valid JSON: {error}")))
 }

@@ -112,7 +112,7 @@ fn succeeded(answer: Answer) -> Reply<Answer> {
 }
 
 fn nothing_for(what: &str, setting: &str) -> ProviderError {
-    ProviderError(format!("it has no tool that can be seen to {what}; name one with `{setting}`"))
+    ProviderError(format!("it has no tool that seems to {what}; name one with `{setting}`"))
 }
 
 impl From<McpError> for ProviderError {

@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
             Some('\n') => self.newline(),
             Some(';') if self.peek_at(1) != Some(';') => self.skip(1),
             Some('&') if self.peek_at(1) != Some('&') => self.skip(1),
-            Some(_) => Err("its parts do not fit together"),
+            Some(_) => Err("its syntax is not valid"),
         }
     }
 
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
                     return Ok(script);
                 }
                 if parser.peek().is_none() {
-                    return Err("it ends too early");
+                    return Err("it ends unexpectedly");
                 }
                 script.push(parser.list()?);
                 parser.skip_blanks()?;
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         if self.at_keyword(word) {
             return self.skip(word.chars().count());
         }
-        Err("a word of the shell is missing in it")
+        Err("it lacks a shell keyword")
     }
 
     fn list(&mut self) -> Parsed<List> {
@@ -346,7 +346,7 @@ impl<'a> Parser<'a> {
             && let [super::syntax::WordPart::Bare(verb)] = verb.parts.as_slice()
             && RESERVED.contains(&verb.as_str())
         {
-            return Err("a word of the shell stands in the wrong place");
+            return Err("a shell keyword is in the wrong place");
         }
         simple.text = self.text[start..self.at].iter().collect::<String>().trim().to_owned();
         Ok(Command::Simple(simple))
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, simple: &Simple) -> Parsed<Command> {
         let ([name], true) = (simple.words.as_slice(), simple.redirects.is_empty()) else {
-            return Err("a parenthesis stands in the wrong place");
+            return Err("a parenthesis is in the wrong place");
         };
         let Some(name) = name.literal().filter(|_| simple.assignments.is_empty()) else {
             return Err("a function has no plain name");
@@ -362,7 +362,7 @@ impl<'a> Parser<'a> {
         self.skip(1)?;
         self.skip_blanks()?;
         if self.bump()? != Some(')') {
-            return Err("a parenthesis stands in the wrong place");
+            return Err("a parenthesis is in the wrong place");
         }
         self.skip_lines()?;
         let body = Box::new(self.command()?);
@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
         loop {
             self.skip_lines()?;
             match self.peek() {
-                None => return Err("it ends too early"),
+                None => return Err("it ends unexpectedly"),
                 Some(')') => {
                     self.skip(1)?;
                     return Ok(match words.as_slice() {
@@ -441,11 +441,11 @@ impl<'a> Parser<'a> {
                 return Ok(words);
             }
             match self.peek() {
-                None => return Err("it ends too early"),
+                None => return Err("it ends unexpectedly"),
                 Some('(' | ')' | '<' | '>' | '|' | '&') if !self.at_process_substitution() => {
                     self.skip(1)?;
                 }
-                Some(';') => return Err("its parts do not fit together"),
+                Some(';') => return Err("its syntax is not valid"),
                 Some(_) => words.push(self.word()?),
             }
         }

@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
                     }
                     return;
                 }
-                _ => return self.feared(&text.known(), "it runs words that are not in it"),
+                _ => return self.feared(&text.known(), "it runs text that is not in the line"),
             },
         };
         if self.depth >= NESTED {

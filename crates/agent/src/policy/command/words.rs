@@ -220,7 +220,7 @@ impl Parser<'_> {
                 word.push(WordPart::Unknown { quoted });
             }
             Some('[') if bash => {
-                return Err("it calculates in an old way");
+                return Err("it uses an outdated syntax for arithmetic");
             }
             Some('{') => {
                 self.skip(2)?;
@@ -266,7 +266,7 @@ impl Parser<'_> {
     fn braced(&mut self, quoted: bool) -> Parsed<WordPart> {
         // `${ command; }` runs a command.
         if self.peek().is_none_or(|next| next.is_whitespace() || next == '|') {
-            return Err("an expansion in it is not known");
+            return Err("it has an unknown expansion");
         }
         let indirect = self.peek() == Some('!');
         let mut name = String::new();
@@ -282,7 +282,7 @@ impl Parser<'_> {
             return Ok(WordPart::Variable { name, quoted });
         }
         if self.looking_at("@P") {
-            return Err("a value in it is run");
+            return Err("it runs the value of a variable");
         }
         if indirect || matches!(self.peek(), Some('@' | '[')) {
             // The value of a variable may name another, be calculated, or be run as a prompt.
