@@ -298,3 +298,28 @@ pub fn dollars(micros: i64) -> String {
     let dollars = micros as f64 / 1e6;
     format!("${dollars:.digits$}")
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_journal::{SessionId, TurnId};
+
+    use super::*;
+    use crate::Settings;
+    use crate::test_session::TestSession;
+
+    #[test]
+    fn a_budget_is_known_by_its_name() {
+        let owner = TestSession::new(Settings::default()).session.agent.owner();
+        let cases = [
+            (of_session(SessionId::new()), BudgetScope::Session),
+            (of_turn(TurnId::new()), BudgetScope::Turn),
+            (day_of(0, owner), BudgetScope::Day),
+            (day_of(1_800_000_000_000, owner), BudgetScope::Day),
+        ];
+        for (id, expected) in cases {
+            assert_eq!(scope(&id), expected, "{id}");
+            let exhausted = BudgetExhausted { budget: id, text: String::new() };
+            assert_eq!(exhausted.scope(), expected);
+        }
+    }
+}

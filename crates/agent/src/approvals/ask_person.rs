@@ -389,3 +389,6 @@ fn denied(verdict: &Verdict) -> Outcome {
          way; find another way to the goal, or say what is needed.]"
     ))
 }
+
+#[cfg(test)]
+mod tests;

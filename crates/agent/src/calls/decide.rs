@@ -221,3 +221,6 @@ fn forbidden(action: &Action, judged: &Judgement) -> Outcome {
         policy::describe_action(action)
     ))
 }
+
+#[cfg(test)]
+mod tests;
