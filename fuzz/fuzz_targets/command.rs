@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
-use policy::command::{Class, Judged, judge};
+use policy::command::{Class, LineJudgement, judge};
 
 // The module alone: with the whole crate there would be a database to instrument.
 #[allow(dead_code)]
@@ -20,7 +20,7 @@ mod policy {
     mod place;
 }
 
-fn at(line: &str) -> Judged {
+fn at(line: &str) -> LineJudgement {
     let begun = Instant::now();
     // A workspace that is not there: nothing is inside, and no file is looked at.
     let judged = judge(line, Path::new("/does/not/exist"));

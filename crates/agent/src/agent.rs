@@ -40,7 +40,7 @@ pub(crate) struct Parts {
 
 /// The answer to a request for a session.
 pub enum Opened {
-    /// It is ours until the work is dropped.
+    /// It is ours until the session is dropped.
     Got(Box<OpenSession>),
     /// Another process has it.
     Held(Holder),
@@ -91,23 +91,23 @@ impl Agent {
 
     /// The models it asks, the first one first.
     pub fn chain(&self) -> &[Arc<Candidate>] {
-        &self.parts.settings.chain
+        &self.settings().chain
     }
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<OpenSession> {
         let id = SessionId::new();
-        let window = self.parts.settings.chain.first().and_then(|candidate| candidate.window);
+        let window = self.window();
         let mut prompt = prompt::system(workspace, date, window);
-        let found = skills::find(&self.parts.settings.skills, workspace);
-        prompt.push_str(&skills::told(&found, window));
-        self.parts.settings.redactor.string(&mut prompt);
+        let found = skills::find(&self.settings().skills, workspace);
+        prompt.push_str(&skills::skills_prompt(&found, window));
+        self.redactor().string(&mut prompt);
         match self.lease(id)? {
             Acquired::Got(lease) => {
-                let mut work = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
-                work.unusable_skills = found.warnings;
-                Ok(work)
+                let mut session = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
+                session.unusable_skills = found.warnings;
+                Ok(session)
             }
             // The name was made just now.
             Acquired::Held(holder) => Err(in_use(&holder).into()),
@@ -171,7 +171,7 @@ impl Agent {
 
     /// How many tokens the first model takes. Returns `None` if nobody knows.
     pub(crate) fn window(&self) -> Option<u64> {
-        self.parts.settings.chain.first().and_then(|candidate| candidate.window)
+        self.settings().chain.first().and_then(|candidate| candidate.window)
     }
 }
 

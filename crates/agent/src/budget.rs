@@ -24,7 +24,7 @@ CREATE TABLE budgets (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What may be spent; nothing stands for no limit.
+/// What may be spent. `None` stands for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Millionths of a dollar.
@@ -48,14 +48,14 @@ pub struct Amount {
 
 /// A limit that leaves no room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct BudgetExhausted {
     /// The budget that has it.
     pub budget: String,
     /// Which one that is and what was used of it, in a sentence.
     pub text: String,
 }
 
-impl Spent {
+impl BudgetExhausted {
     /// Whose budget it is.
     pub fn scope(&self) -> BudgetScope {
         scope(&self.budget)
@@ -83,7 +83,7 @@ pub fn of_turn(turn: impl std::fmt::Display) -> String {
     format!("turn/{turn}")
 }
 
-/// Opens a budget below `parent`, or changes its limits where it is open.
+/// Opens a budget below `parent`, or changes its limits if it is open already.
 pub fn open(tx: &mut WriteTx<'_>, id: &str, parent: Option<&str>, limits: &Limits) -> Result<i64> {
     let depth: i64 = match parent {
         None => 0,
@@ -112,19 +112,19 @@ pub fn reserve(
     account: &Account,
     amount: &Amount,
     correction: &Amount,
-) -> Result<std::result::Result<(), Spent>> {
+) -> Result<std::result::Result<(), BudgetExhausted>> {
     let path = charge(tx, account, &amount.plus(correction))?;
-    for step in &path {
-        let before = step.used.minus(amount);
-        if let Some(what) = step.limits.left_out(&before, amount) {
+    for charged in &path {
+        let before = charged.used.minus(amount);
+        if let Some(what) = charged.limits.left_out(&before, amount) {
             charge(tx, account, &Amount::default().minus(amount))?;
-            let whose = match scope(&step.id) {
-                BudgetScope::Day => "this day",
-                BudgetScope::Session => "this session",
-                BudgetScope::Turn => "this turn",
+            let whose = match scope(&charged.id) {
+                BudgetScope::Day => "today's",
+                BudgetScope::Session => "this session's",
+                BudgetScope::Turn => "this turn's",
             };
-            let text = format!("the budget of {whose} is spent: {what}");
-            return Ok(Err(Spent { budget: step.id.clone(), text }));
+            let text = format!("{whose} budget is spent: {what}");
+            return Ok(Err(BudgetExhausted { budget: charged.id.clone(), text }));
         }
     }
     Ok(Ok(()))
@@ -138,14 +138,14 @@ pub fn correct(tx: &mut WriteTx<'_>, account: &Account, correction: &Amount) -> 
     Ok(())
 }
 
-/// A budget on the way up.
-struct Step {
+/// A budget after an amount was charged to it.
+struct ChargedBudget {
     id: String,
     limits: Limits,
     used: Amount,
 }
 
-impl Step {
+impl ChargedBudget {
     fn read(row: &Row<'_>) -> mainstay_store::Result<Self> {
         let limits = Limits { money: row.get(1)?, tokens: row.get(2)?, calls: row.get(3)? };
         let used = Amount { money: row.get(4)?, tokens: row.get(5)?, calls: row.get(6)? };
@@ -154,24 +154,28 @@ impl Step {
 }
 
 /// Charges an amount to the budgets of an account, and to the day's, which is opened with its first
-/// use. Answers how they stand then.
-fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<Step>> {
+/// use. Returns them as they are after that.
+fn charge(tx: &mut WriteTx<'_>, account: &Account, amount: &Amount) -> Result<Vec<ChargedBudget>> {
     let today = day_of(tx.now(), account.owner);
     let ids: Vec<&String> = account.path.iter().chain([&today]).collect();
     let mut path = charge_each(tx, &ids, amount)?;
-    if !path.iter().any(|step| step.id == today) {
+    if !path.iter().any(|charged| charged.id == today) {
         open(tx, &today, None, &account.day)?;
         path.extend(charge_each(tx, &[&today], amount)?);
     }
-    // What holds today is what the settings say now.
-    for day in path.iter_mut().filter(|step| step.id == today) {
+    // The settings may have changed since the day was opened; they hold, not the row.
+    for day in path.iter_mut().filter(|charged| charged.id == today) {
         day.limits = account.day;
     }
     Ok(path)
 }
 
-fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result<Vec<Step>> {
-    const STEP: &str = "id, money_limit, tokens_limit, calls_limit, money, tokens, calls";
+fn charge_each(
+    tx: &mut WriteTx<'_>,
+    ids: &[&String],
+    amount: &Amount,
+) -> Result<Vec<ChargedBudget>> {
+    const COLUMNS: &str = "id, money_limit, tokens_limit, calls_limit, money, tokens, calls";
     let charge = format!(
         "UPDATE budgets SET money = money + ?1, tokens = tokens + ?2, calls = calls + ?3
          WHERE id IN ({})",
@@ -181,16 +185,21 @@ fn charge_each(tx: &mut WriteTx<'_>, ids: &[&String], amount: &Amount) -> Result
     let mut charged: Vec<&dyn ToValue> = vec![&amount.money, &amount.tokens, &amount.calls];
     charged.extend(named.clone());
     match tx.dialect() {
-        // A server is far away: it is asked once.
+        // A round trip to the server costs more than RETURNING.
         Dialect::Postgres => {
-            Ok(tx.query(&format!("{charge} RETURNING {STEP}"), &charged, Step::read)?)
+            Ok(tx.query(&format!("{charge} RETURNING {COLUMNS}"), &charged, ChargedBudget::read)?)
         }
-        // What is returned goes through a table that is made for it: to look takes a fifth of that.
+        // SQLite collects what RETURNING gives in a temporary table; a second SELECT takes a fifth of
+        // the time.
         Dialect::Sqlite => {
             tx.execute(&charge, &charged)?;
-            let each = |place: usize| format!("SELECT {STEP} FROM budgets WHERE id = ?{place}");
+            let each = |place: usize| format!("SELECT {COLUMNS} FROM budgets WHERE id = ?{place}");
             let all: Vec<String> = (1..=ids.len()).map(each).collect();
-            Ok(tx.query(&all.join(" UNION ALL "), &named.collect::<Vec<_>>(), Step::read)?)
+            Ok(tx.query(
+                &all.join(" UNION ALL "),
+                &named.collect::<Vec<_>>(),
+                ChargedBudget::read,
+            )?)
         }
     }
 }
@@ -200,7 +209,7 @@ fn places(from: usize, count: usize) -> String {
     (from..from + count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What a budget has left; nothing stands for no limit.
+/// What a budget has left. `None` stands for no limit.
 pub fn left(tx: &mut ReadTx<'_>, id: &str) -> Result<Limits> {
     let left = tx.query_opt(
         "SELECT money_limit - money, tokens_limit - tokens, calls_limit - calls
@@ -265,7 +274,7 @@ impl Limits {
         };
         if let Some(limit) = over(self.money, used.money, amount.money) {
             return Some(format!(
-                "{} of {} used, and the next call may take {}",
+                "{} of {} used, and the next call may cost {}",
                 dollars(used.money),
                 dollars(limit),
                 dollars(amount.money)
@@ -278,7 +287,7 @@ impl Limits {
             ));
         }
         over(self.calls, used.calls, amount.calls)
-            .map(|limit| format!("{} of {limit} calls of models made", used.calls))
+            .map(|limit| format!("{} of {limit} model calls made", used.calls))
     }
 }
 
@@ -288,4 +297,29 @@ pub fn dollars(micros: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
     let dollars = micros as f64 / 1e6;
     format!("${dollars:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_journal::{SessionId, TurnId};
+
+    use super::*;
+    use crate::Settings;
+    use crate::test_session::TestSession;
+
+    #[test]
+    fn a_budget_is_known_by_its_name() {
+        let owner = TestSession::new(Settings::default()).session.agent.owner();
+        let cases = [
+            (of_session(SessionId::new()), BudgetScope::Session),
+            (of_turn(TurnId::new()), BudgetScope::Turn),
+            (day_of(0, owner), BudgetScope::Day),
+            (day_of(1_800_000_000_000, owner), BudgetScope::Day),
+        ];
+        for (id, expected) in cases {
+            assert_eq!(scope(&id), expected, "{id}");
+            let exhausted = BudgetExhausted { budget: id, text: String::new() };
+            assert_eq!(exhausted.scope(), expected);
+        }
+    }
 }

@@ -1,31 +1,31 @@
 //! Compaction: making room in a model's window without forgetting what matters.
 //!
 //! A compaction is an entry that changes the view (see `mainstay_journal::compaction`). This module
-//! decides when one is due ([`when`]), what it covers ([`draft`]), has a model write its summary
-//! ([`summary`], [`underway`]) and applies it between two rounds ([`applying`], [`driving`]), or when a
-//! person asks for it ([`by_hand`]).
+//! decides when one is due ([`limits`]), what it covers ([`draft`]), has a model write its summary
+//! ([`summary`], [`summary_request`]) and applies it between two rounds ([`apply`], [`make_room`]), or when a
+//! person asks for it ([`manual`]).
 //!
 //! Whatever fails here changes nothing: the turn goes on as far as the window allows, and then ends in
-//! words that say what fills it ([`filling`]). What bounds the tries ([`when::CompactionState`]) is found again
+//! words that say what fills it ([`window_contents`]). What bounds the tries ([`limits::CompactionState`]) is found again
 //! after a crash in the journal and the ledger of model calls ([`history`]).
 
-mod applying;
-mod by_hand;
+mod apply;
 mod draft;
-mod driving;
-mod filling;
 mod history;
+mod limits;
+mod make_room;
+mod manual;
 mod material;
 mod summary;
-mod underway;
-mod when;
+mod summary_request;
+mod window_contents;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use by_hand::{Compacted, Restored};
+pub(crate) use limits::CompactionState;
 use mainstay_llm::Candidate;
-pub(crate) use when::CompactionState;
+pub use manual::{Compacted, Restored};
 
 /// How conversations are compacted.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Compacting {
     pub at: f64,
     /// What is done where no model gives a summary.
     pub on_failure: OnFailure,
-    /// The model that writes summaries; nothing stands for those of the turn.
+    /// The model that writes summaries. `None` stands for those of the turn.
     pub model: Option<Arc<Candidate>>,
     /// How long a summary may take.
     pub timeout: Duration,

@@ -88,12 +88,12 @@ pub(crate) struct Hook {
     matcher: Matcher,
     command: String,
     limit: Duration,
-    failure: Failure,
+    failure: OnHookFailure,
 }
 
 /// What a hook that fails means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
+enum OnHookFailure {
     /// A notice.
     Told,
     /// What it was asked about is not done.

@@ -11,7 +11,7 @@ use mainstay_tools::{Fact, Progress};
 use serde_json::Value;
 
 use crate::Verdict;
-use crate::approvals::requests::{Approval, Standing};
+use crate::approvals::requests::{Approval, RequestStanding};
 
 /// The tool whose results are answers of a person.
 const ASKS: &str = "ask_user";
@@ -35,7 +35,7 @@ pub(crate) fn steps_in_force(entries: &[Entry]) -> Option<i64> {
     entries.iter().rfind(sets).map(|entry| entry.seq)
 }
 
-/// What a result means.
+/// What a result notes in the ledger.
 fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted> {
     let facts = facts.iter().filter_map(|fact| serde_json::from_value(fact.clone()).ok());
     let mut noted: Vec<Noted> = facts
@@ -73,7 +73,8 @@ fn noted(call: Option<&Call>, result: &CallResult, facts: &[Value]) -> Vec<Noted
         let question = call.and_then(|call| serde_json::from_str::<Value>(&call.arguments).ok());
         let question = question.as_ref().and_then(|given| given["question"].as_str());
         let answer: Vec<&str> = result.content.iter().filter_map(Content::text).collect();
-        let (question, answer) = (question.unwrap_or("a question"), answer.join(" "));
+        let question = question.unwrap_or("a question");
+        let answer = answer.join(" ");
         noted.push(Noted::Decided(format!("asked \"{question}\", the user answered: {answer}")));
     }
     noted
@@ -90,8 +91,8 @@ fn word(progress: Progress) -> &'static str {
 /// What a person decided on a request, and when.
 fn decision(approval: &Approval) -> Option<(i64, String)> {
     let decided = match &approval.standing {
-        Standing::Allowed(decided) | Standing::Denied(decided) => decided,
-        Standing::Open | Standing::Expired | Standing::Lapsed => return None,
+        RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) => decided,
+        RequestStanding::Open | RequestStanding::Expired | RequestStanding::Lapsed => return None,
     };
     let what = match &decided.verdict {
         Verdict::Once => "allowed once".to_owned(),

@@ -28,6 +28,8 @@ pub mod snapshots;
 mod sync;
 mod taint;
 #[cfg(test)]
+mod test_session;
+#[cfg(test)]
 mod test_store;
 mod trial;
 mod turn;
@@ -39,7 +41,7 @@ pub use error::{Error, Result};
 pub use event::{Event, Observer, Recalled};
 pub use hooks::Hooks;
 pub use schema::{AGENT, COMPONENTS, schema};
-pub use session::context::{Context, Large, Part};
+pub use session::context::{Context, ContextPart, LargeResult};
 pub use session::open::OpenSession;
 pub use session::steering::Steering;
 pub use session::submit::Input;

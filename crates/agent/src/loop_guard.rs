@@ -22,7 +22,7 @@ pub const ACTING: Thresholds = Thresholds { nudge: 8, withhold: 30, end: 40 };
 
 /// What a repeat means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LoopVerdict {
     /// Nothing.
     Go,
     /// Tell the model that it repeats itself for the n-th time.
@@ -42,12 +42,12 @@ pub struct LoopGuard {
 
 impl LoopGuard {
     /// What to do about a call before it runs.
-    pub fn before(&self, tool: &str, arguments: &str, thresholds: Thresholds) -> Verdict {
+    pub fn before(&self, tool: &str, arguments: &str, thresholds: Thresholds) -> LoopVerdict {
         let repeats = self.seen.get(&hash([tool, arguments])).map_or(0, |(_, repeats)| *repeats);
         match repeats {
-            repeats if repeats >= thresholds.end => Verdict::End(repeats),
-            repeats if repeats >= thresholds.withhold => Verdict::Withhold(repeats),
-            _ => Verdict::Go,
+            repeats if repeats >= thresholds.end => LoopVerdict::End(repeats),
+            repeats if repeats >= thresholds.withhold => LoopVerdict::Withhold(repeats),
+            _ => LoopVerdict::Go,
         }
     }
 
@@ -58,7 +58,7 @@ impl LoopGuard {
         arguments: &str,
         result: Option<&str>,
         thresholds: Thresholds,
-    ) -> Verdict {
+    ) -> LoopVerdict {
         let result = result.map(|result| hash([result, ""]));
         let (last, repeats) = self.seen.entry(hash([tool, arguments])).or_insert((None, 0));
         if result.is_none() || *last == result || *repeats == 0 {
@@ -70,9 +70,9 @@ impl LoopGuard {
             *last = result;
         }
         match *repeats {
-            repeats if repeats >= thresholds.end => Verdict::End(repeats),
-            repeats if repeats >= thresholds.nudge => Verdict::Nudge(repeats),
-            _ => Verdict::Go,
+            repeats if repeats >= thresholds.end => LoopVerdict::End(repeats),
+            repeats if repeats >= thresholds.nudge => LoopVerdict::Nudge(repeats),
+            _ => LoopVerdict::Go,
         }
     }
 }
@@ -98,17 +98,17 @@ mod tests {
         let mut verdicts = Vec::new();
         for _ in 0..5 {
             let before = guard.before("grep", "{}", FEW);
-            let result = if before == Verdict::Go { Some("same") } else { None };
+            let result = if before == LoopVerdict::Go { Some("same") } else { None };
             verdicts.push((before, guard.after("grep", "{}", result, FEW)));
         }
         assert_eq!(
             verdicts,
             [
-                (Verdict::Go, Verdict::Go),
-                (Verdict::Go, Verdict::Nudge(2)),
-                (Verdict::Go, Verdict::Nudge(3)),
-                (Verdict::Withhold(3), Verdict::Nudge(4)),
-                (Verdict::Withhold(4), Verdict::End(5)),
+                (LoopVerdict::Go, LoopVerdict::Go),
+                (LoopVerdict::Go, LoopVerdict::Nudge(2)),
+                (LoopVerdict::Go, LoopVerdict::Nudge(3)),
+                (LoopVerdict::Withhold(3), LoopVerdict::Nudge(4)),
+                (LoopVerdict::Withhold(4), LoopVerdict::End(5)),
             ]
         );
     }
@@ -117,9 +117,9 @@ mod tests {
     fn another_result_is_progress() {
         let mut guard = LoopGuard::default();
         for round in 0..20 {
-            assert_eq!(guard.before("poll", "{}", FEW), Verdict::Go);
+            assert_eq!(guard.before("poll", "{}", FEW), LoopVerdict::Go);
             let result = round.to_string();
-            assert_eq!(guard.after("poll", "{}", Some(&result), FEW), Verdict::Go);
+            assert_eq!(guard.after("poll", "{}", Some(&result), FEW), LoopVerdict::Go);
         }
     }
 
@@ -130,6 +130,6 @@ mod tests {
             guard.after("grep", "{}", Some("same"), FEW);
             guard.after("read", &round.to_string(), Some("other"), FEW);
         }
-        assert_eq!(guard.before("grep", "{}", FEW), Verdict::Withhold(3));
+        assert_eq!(guard.before("grep", "{}", FEW), LoopVerdict::Withhold(3));
     }
 }

@@ -5,13 +5,13 @@
 //! its prompt; the start of a turn brings what bears on the user's words. What was brought is an
 //! entry in the commit that begins the turn, so whoever goes on with the turn sees the same.
 
-mod all;
 mod arguments;
 pub mod external;
 mod facts;
 mod frame;
 mod notes;
 mod provider;
+mod providers;
 pub(crate) mod recall;
 mod tool;
 
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use mainstay_store::{OwnerId, Store};
 
-pub(crate) use all::Providers;
-pub use provider::{Memory, NewMemory, Place, Provider, Query, Reply, Trouble};
+pub use provider::{Memory, MemoryPlace, NewMemory, Provider, ProviderError, Query, Reply};
+pub(crate) use providers::Providers;
 pub use recall::recalled;
 pub(crate) use tool::MemoryTool;
 
@@ -34,7 +34,7 @@ pub struct Settings {
     pub limit: usize,
     /// What a memory must score to be brought.
     pub least_score: f64,
-    /// After this time a fact counts half; never, where there is none.
+    /// After this time a fact counts half. `None` stands for never.
     pub half_life: Option<Duration>,
     /// The most characters of notes on the user.
     pub user_limit: usize,

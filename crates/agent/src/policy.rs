@@ -1,22 +1,22 @@
 //! The policy: what may be done without asking.
 
-mod after;
 pub mod command;
 mod place;
 mod rule;
+mod tainted;
 
 use std::path::Path;
 
 use mainstay_store::{FromValue, ToValue, ValueRef};
 use mainstay_tools::Action;
-use place::Place;
+use place::PathPlace;
 pub use rule::{Need, Rule};
 use serde::Serialize;
 
 /// The kinds of action that a policy tells apart. Later ones are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum ActionClass {
     /// Looking at something.
     Read,
     /// Changing files in the workspace.
@@ -90,8 +90,8 @@ impl Default for Policy {
 #[derive(Clone, Debug)]
 pub struct Act {
     action: Action,
-    /// Nothing is in it where nothing is run.
-    line: command::Judged,
+    /// How the command line was read. It is empty if the action runs nothing.
+    line: command::LineJudgement,
 }
 
 impl Act {
@@ -99,7 +99,7 @@ impl Act {
     pub fn new(action: Action, workspace: &Path) -> Self {
         let line = match &action {
             Action::Execute(line) => command::judge(line, workspace),
-            _ => command::Judged::default(),
+            _ => command::LineJudgement::default(),
         };
         Self { action, line }
     }
@@ -110,7 +110,7 @@ impl Act {
     }
 
     /// How the command line in it was read.
-    pub fn line(&self) -> &command::Judged {
+    pub fn line(&self) -> &command::LineJudgement {
         &self.line
     }
 
@@ -122,42 +122,42 @@ impl Act {
 
 /// What the policy makes of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct Judgement {
     /// What is to happen.
     pub decision: Decision,
     /// What the action is taken for, at its worst.
-    pub class: Class,
-    /// Why, where there is more to say than the class: a clause such as "it runs code".
+    pub class: ActionClass,
+    /// Why, if there is more to say than the class: a clause such as "it runs code".
     pub reason: Option<String>,
-    /// What a person would have to have said "always" to. Nothing where it must be asked each time.
+    /// What a person would have to have said "always" to. It is `None` if it must be asked each time.
     pub needs: Option<Vec<Need>>,
 }
 
 impl Policy {
     /// What is to happen with actions of a class. An agent never decides about itself.
-    pub fn of(&self, class: Class) -> Decision {
+    pub fn of(&self, class: ActionClass) -> Decision {
         match class {
-            Class::Read => self.read,
-            Class::Write => self.write,
-            Class::WriteOutside => self.write_outside,
-            Class::Network => self.network,
-            Class::Persist => self.persist,
-            Class::Execute => self.execute,
-            Class::Destructive | Class::Privilege => self.destructive,
-            Class::Control => Decision::Deny,
+            ActionClass::Read => self.read,
+            ActionClass::Write => self.write,
+            ActionClass::WriteOutside => self.write_outside,
+            ActionClass::Network => self.network,
+            ActionClass::Persist => self.persist,
+            ActionClass::Execute => self.execute,
+            ActionClass::Destructive | ActionClass::Privilege => self.destructive,
+            ActionClass::Control => Decision::Deny,
         }
     }
 
     /// What is to happen with an action in this workspace.
-    pub fn judge(&self, act: &Act, workspace: &Path) -> Judged {
+    pub fn judge(&self, act: &Act, workspace: &Path) -> Judgement {
         match act.action() {
-            Action::Read => self.simply(Class::Read, None),
+            Action::Read => self.simply(ActionClass::Read, None),
             Action::Write(path) => {
                 let class = match place::locate(path, workspace) {
-                    Place::Inside | Place::Root => Class::Write,
+                    PathPlace::Inside | PathPlace::Root => ActionClass::Write,
                     // What git keeps there is run by git.
-                    Place::Git => Class::Execute,
-                    Place::Temporary | Place::Outside => Class::WriteOutside,
+                    PathPlace::Git => ActionClass::Execute,
+                    PathPlace::Temporary | PathPlace::Outside => ActionClass::WriteOutside,
                 };
                 // Most writes are allowed and remember nothing.
                 match self.of(class) {
@@ -169,40 +169,45 @@ impl Policy {
             Action::Network(places) => {
                 let hosts: Option<Vec<Need>> =
                     places.iter().map(|place| Need::host(place)).collect();
-                Judged { needs: hosts, ..self.simply(Class::Network, None) }
+                Judgement { needs: hosts, ..self.simply(ActionClass::Network, None) }
             }
-            Action::Persist(_) => self.simply(Class::Persist, None),
+            Action::Persist(_) => self.simply(ActionClass::Persist, None),
             // The person is asked when they decide about it; to ask before as well says nothing new.
             Action::Propose(_) => {
-                let judged = self.simply(Class::Persist, None);
-                Judged { decision: unless_denied(judged.decision), ..judged }
+                let judged = self.simply(ActionClass::Persist, None);
+                Judgement { decision: unless_denied(judged.decision), ..judged }
             }
             // Asking asks by itself, and what a child does is judged when it does it.
             Action::Ask { .. } | Action::Delegate(_) => {
-                Judged { decision: Decision::Allow, ..self.simply(Class::Read, None) }
+                Judgement { decision: Decision::Allow, ..self.simply(ActionClass::Read, None) }
             }
         }
     }
 
-    fn simply(&self, class: Class, need: Option<Need>) -> Judged {
-        Judged { decision: self.of(class), class, reason: None, needs: need.map(|need| vec![need]) }
+    fn simply(&self, class: ActionClass, need: Option<Need>) -> Judgement {
+        Judgement {
+            decision: self.of(class),
+            class,
+            reason: None,
+            needs: need.map(|need| vec![need]),
+        }
     }
 
     /// The strictest decision on anything that a command line may do.
-    fn judge_line(&self, line: &str, judged: &command::Judged) -> Judged {
-        let class = Class::from(judged.class());
+    fn judge_line(&self, line: &str, judged: &command::LineJudgement) -> Judgement {
+        let class = ActionClass::from(judged.class());
         let decisions = judged.classes().iter().map(|class| self.of(class.into()));
         let mut decision = decisions.max().unwrap_or(Decision::Ask);
         if self.execute == Decision::Deny {
             decision = Decision::Deny;
         }
         let reason = match (judged.unclear, judged.stages.as_slice()) {
-            (Some(why), _) => format!("nobody can tell what it does: {why}"),
-            (None, [_]) => format!("it {}", judged.class().spoken()),
+            (Some(why), _) => format!("its effect cannot be determined: {why}"),
+            (None, [_]) => format!("it {}", judged.class().describe()),
             (None, stages) => {
                 let worst = stages.iter().find(|stage| stage.classes.has(judged.class()));
                 let text = worst.map_or(line, |stage| &stage.text);
-                format!("`{text}` {}", judged.class().spoken())
+                format!("`{text}` {}", judged.class().describe())
             }
         };
         let asks = |stage: &&command::Stage| {
@@ -210,7 +215,7 @@ impl Policy {
         };
         let needs = judged.stages.iter().filter(asks).map(Need::command).collect();
         let needs = if class.is_severe() { None } else { needs };
-        Judged { decision, class, reason: Some(reason), needs }
+        Judgement { decision, class, reason: Some(reason), needs }
     }
 
     /// The same policy with every question answered by yes.
@@ -230,7 +235,7 @@ impl Policy {
     }
 }
 
-/// The decision where a question counts as answered by yes.
+/// The decision if every question is answered with yes.
 fn unless_denied(decision: Decision) -> Decision {
     match decision {
         Decision::Ask => Decision::Allow,
@@ -238,7 +243,7 @@ fn unless_denied(decision: Decision) -> Decision {
     }
 }
 
-impl Class {
+impl ActionClass {
     /// Each with its name, the most harmless first.
     const NAMES: [(Self, &'static str); 9] = [
         (Self::Read, "read"),
@@ -263,7 +268,7 @@ impl Class {
     }
 }
 
-impl From<command::Class> for Class {
+impl From<command::Class> for ActionClass {
     fn from(class: command::Class) -> Self {
         match class {
             command::Class::Read => Self::Read,
@@ -278,21 +283,21 @@ impl From<command::Class> for Class {
     }
 }
 
-impl ToValue for Class {
+impl ToValue for ActionClass {
     fn to_value(&self) -> ValueRef<'_> {
         ValueRef::Text(self.as_str())
     }
 }
 
-impl FromValue for Class {
+impl FromValue for ActionClass {
     fn from_value(value: ValueRef<'_>) -> Option<Self> {
         let ValueRef::Text(word) = value else { return None };
         Self::NAMES.iter().find(|(_, name)| *name == word).map(|(class, _)| *class)
     }
 }
 
-/// What the action is, in words for a person, who sees all of what is to be done.
-pub fn spoken(action: &Action) -> String {
+/// Describes an action to a person, in full: "to run `make`".
+pub fn describe_action(action: &Action) -> String {
     let words = match action {
         Action::Read => "to look at something".to_owned(),
         Action::Write(path) => format!("to change {}", path.display()),
@@ -340,12 +345,12 @@ mod tests {
     #[test]
     fn who_is_asked_sees_all_of_what_is_to_be_done() {
         let run = Action::Execute("rm -rf x\u{1b}[2K\r\u{202e}".to_owned());
-        assert_eq!(spoken(&run), "to run `rm -rf x\\u{1b}[2K\\u{d}\\u{202e}`");
+        assert_eq!(describe_action(&run), "to run `rm -rf x\\u{1b}[2K\\u{d}\\u{202e}`");
         let keep = Action::Persist("“a\u{1b}[8m b”".to_owned());
-        assert_eq!(spoken(&keep), "to remember “a\\u{1b}[8m b”");
+        assert_eq!(describe_action(&keep), "to remember “a\\u{1b}[8m b”");
     }
 
-    fn judged(policy: &Policy, line: &str) -> Judged {
+    fn judged(policy: &Policy, line: &str) -> Judgement {
         let workspace = Path::new("/nowhere/work");
         policy.judge(&Act::new(Action::Execute(line.to_owned()), workspace), workspace)
     }
@@ -353,18 +358,18 @@ mod tests {
     #[test]
     fn a_command_line_is_decided_by_the_worst_that_it_may_do() {
         let cases = [
-            ("ls -l | wc -l", Decision::Allow, Class::Read),
-            ("cargo test", Decision::Ask, Class::Execute),
-            ("ls && curl https://example.org", Decision::Ask, Class::Network),
-            ("ls; sudo ls", Decision::Ask, Class::Privilege),
-            ("rm -rf /", Decision::Ask, Class::Destructive),
-            ("ls; mainstay approve 0", Decision::Deny, Class::Control),
+            ("ls -l | wc -l", Decision::Allow, ActionClass::Read),
+            ("cargo test", Decision::Ask, ActionClass::Execute),
+            ("ls && curl https://example.org", Decision::Ask, ActionClass::Network),
+            ("ls; sudo ls", Decision::Ask, ActionClass::Privilege),
+            ("rm -rf /", Decision::Ask, ActionClass::Destructive),
+            ("ls; mainstay approve 0", Decision::Deny, ActionClass::Control),
         ];
         for (line, decision, class) in cases {
             let judged = judged(&Policy::default(), line);
             assert_eq!((judged.decision, judged.class), (decision, class), "{line}: {judged:?}");
             let all = self::judged(&Policy::default().answered_yes(), line);
-            let expected = if class == Class::Control { decision } else { Decision::Allow };
+            let expected = if class == ActionClass::Control { decision } else { Decision::Allow };
             assert_eq!(all.decision, expected, "{line} with every question answered by yes");
             let none = Policy { execute: Decision::Deny, ..Policy::default() };
             assert_eq!(self::judged(&none, line).decision, Decision::Deny, "{line}");
@@ -406,7 +411,7 @@ mod tests {
         );
         assert_eq!(policy.write_outside, Decision::Allow);
         let all = Policy::default().answered_yes();
-        assert_eq!(all.of(Class::Control), Decision::Deny);
+        assert_eq!(all.of(ActionClass::Control), Decision::Deny);
     }
 
     #[test]
@@ -419,15 +424,15 @@ mod tests {
         ] {
             let policy = Policy { persist, ..Policy::default() };
             let judged = policy.judge(&Act::new(propose.clone(), Path::new("/")), Path::new("/"));
-            assert_eq!((judged.decision, judged.class), (expected, Class::Persist));
+            assert_eq!((judged.decision, judged.class), (expected, ActionClass::Persist));
         }
     }
 
     #[test]
     fn names_of_classes_are_found_again() {
-        for (number, (class, name)) in Class::NAMES.into_iter().enumerate() {
+        for (number, (class, name)) in ActionClass::NAMES.into_iter().enumerate() {
             assert_eq!(class as usize, number);
-            assert_eq!(Class::from_value(ValueRef::Text(name)), Some(class));
+            assert_eq!(ActionClass::from_value(ValueRef::Text(name)), Some(class));
             assert_eq!(serde_json::to_value(class).unwrap(), name);
         }
     }

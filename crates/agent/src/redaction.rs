@@ -116,7 +116,7 @@ pub(crate) fn outcome(redactor: &Redactor, outcome: &mut Outcome) {
     }
 }
 
-/// Stands between a turn and whoever watches it.
+/// Takes secrets out of the events of a turn before its observer gets them.
 pub(crate) struct RedactingObserver {
     redactor: Redactor,
     words: Flow,

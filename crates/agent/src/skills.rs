@@ -5,36 +5,38 @@
 //! when it is asked for. What a model wants to add or change is a [`Proposal`], and nothing uses it
 //! before a person approves it.
 
-mod approving;
+mod approve;
 mod catalogue;
 mod diff;
 mod discovery;
-mod front;
-mod invoked;
-mod loading;
+mod error;
+mod files;
+mod front_matter;
+mod invoke;
+mod load_tool;
 mod proposal;
-mod proposing;
+mod propose_tool;
 mod shelf;
-mod tree;
-mod trouble;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use approving::{approve, preview, reject, settle};
-pub(crate) use catalogue::{HEADING, told, warned};
+pub use approve::{approve, preview, reject, settle};
+pub(crate) use catalogue::{HEADING, skills_prompt, unusable_skill_notices};
 pub use diff::{diff, visible};
-pub use discovery::{Found, Shadowed, Skill, Warning, find};
-pub use front::Front;
-pub use invoked::{CALLED, Invoked, invoked, is_invocation};
-pub(crate) use loading::LoadSkill;
+pub use discovery::{FoundSkills, Shadowed, Skill, Warning, find};
+pub use error::SkillError;
+pub use files::SkillFiles;
+pub use front_matter::Front;
+pub use invoke::{CALLED, InvokedSkill, invoked, is_invocation};
+pub(crate) use load_tool::LoadSkill;
 pub(crate) use proposal::delete_session;
-pub use proposal::{NAME as PROPOSE, Proposal, SKILLS, State, Which, find as find_proposal, list};
-pub(crate) use proposing::ProposeSkill;
+pub use proposal::{
+    NAME as PROPOSE, Proposal, ProposalFilter, ProposalState, SKILLS, find as find_proposal, list,
+};
+pub(crate) use propose_tool::ProposeSkill;
 pub use shelf::{Locked, Shelf, Trashed};
-pub use tree::Tree;
-pub use trouble::Trouble;
 
 use crate::Agent;
 
@@ -72,12 +74,12 @@ impl Origin {
 
 impl Agent {
     /// The skills that hold in a workspace.
-    pub fn skills(&self, workspace: &Path) -> Found {
-        find(&self.parts.settings.skills, workspace)
+    pub fn skills(&self, workspace: &Path) -> FoundSkills {
+        find(&self.settings().skills, workspace)
     }
 
     /// The skill that a text calls for; see [`invoked`].
-    pub fn invoked(&self, workspace: &Path, typed: &str) -> Option<Result<Invoked, String>> {
-        invoked(&self.parts.settings.skills, workspace, typed)
+    pub fn invoked(&self, workspace: &Path, typed: &str) -> Option<Result<InvokedSkill, String>> {
+        invoked(&self.settings().skills, workspace, typed)
     }
 }

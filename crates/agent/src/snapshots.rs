@@ -11,14 +11,14 @@ mod mark;
 mod objects;
 mod plan;
 mod sweep;
-mod taking;
+mod take;
 #[cfg(test)]
 mod tests;
 mod undo;
 
 pub(crate) use mark::{TABLES, forget};
-pub use plan::{Conflict, Conflicts, Plan, Which};
-pub use sweep::{Kept, Swept, sweep, sweep_if_due};
-pub(crate) use taking::{Change, Snapshots};
+pub use plan::{Conflict, Conflicts, Plan, UndoTarget};
+pub use sweep::{Retention, Swept, sweep, sweep_if_due};
+pub(crate) use take::{Snapshots, UpcomingChange};
 pub(crate) use undo::interrupted;
 pub use undo::{ChangedTurn, Undone, changed_turns};

@@ -1,4 +1,4 @@
-//! Taint: words from outside are in the session, and may be somebody's instructions.
+//! Taint: text from outside is in the session, and may hold instructions of an attacker.
 //!
 //! What is tainted is derived from the facts of the journal when a session is taken up, so it
 //! survives everything that the journal does and costs nothing while nothing comes from outside.
@@ -38,7 +38,7 @@ impl Origins {
         self.places.iter().map(|place| Fact::Outside { origin: place.clone() })
     }
 
-    /// Where the first of them came from; nothing where the session is not tainted.
+    /// Where the first of them came from. Returns `None` if the session is not tainted.
     pub fn first(&self) -> Option<&str> {
         self.first.as_deref()
     }

@@ -28,7 +28,7 @@ pub enum Trial {
 const TOOL: &str = "report";
 /// Models that think aloud need room before they call.
 const MOST_OUTPUT: u32 = 2_000;
-/// More tokens than the question has.
+/// An upper bound on the tokens of the question.
 const MOST_INPUT: u64 = 1_000;
 
 /// Asks a model to call a tool, once. Like every call it is reserved, and written into the ledger.
@@ -98,9 +98,10 @@ pub async fn trial(
         Err(failure) => Trial::Failed(failure.to_string()),
         Ok(answer) => {
             let called = |part: &AssistantPart| matches!(part, AssistantPart::Call(call) if call.name == TOOL);
-            match answer.parts.iter().any(called) {
-                true => Trial::CallsTools,
-                false => Trial::OnlySpeaks(spoken_text(&answer.parts)),
+            if answer.parts.iter().any(called) {
+                Trial::CallsTools
+            } else {
+                Trial::OnlySpeaks(spoken_text(&answer.parts))
             }
         }
     })

@@ -136,16 +136,18 @@ impl From<mainstay_memory::Error> for Error {
     }
 }
 
-impl From<mainstay_agent::skills::Trouble> for Error {
-    fn from(trouble: mainstay_agent::skills::Trouble) -> Self {
-        use mainstay_agent::skills::Trouble;
+impl From<mainstay_agent::skills::SkillError> for Error {
+    fn from(trouble: mainstay_agent::skills::SkillError) -> Self {
+        use mainstay_agent::skills::SkillError;
         let kind = match &trouble {
-            Trouble::Busy(_) => Kind::InUse,
-            Trouble::Missing(_) | Trouble::Exists(_) | Trouble::NotInTrash(_) => Kind::Usage,
-            Trouble::Invalid { .. }
-            | Trouble::Changed(_)
-            | Trouble::Decided { .. }
-            | Trouble::File { .. } => Kind::Failed,
+            SkillError::Busy(_) => Kind::InUse,
+            SkillError::Missing(_) | SkillError::Exists(_) | SkillError::NotInTrash(_) => {
+                Kind::Usage
+            }
+            SkillError::Invalid { .. }
+            | SkillError::Changed(_)
+            | SkillError::Decided { .. }
+            | SkillError::File { .. } => Kind::Failed,
         };
         Self { kind, message: trouble.to_string(), hints: vec![trouble.hint()] }
     }

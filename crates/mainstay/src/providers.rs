@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use mainstay_agent::memory::external::{Choice, Description, External, Kind};
-use mainstay_agent::memory::{Memory, Place, Query};
+use mainstay_agent::memory::external::{Choice, Description, External, ProviderKind};
+use mainstay_agent::memory::{Memory, MemoryPlace, Query};
 use mainstay_tools::{keeper, mcp};
 use tokio::time::Instant;
 
@@ -28,8 +28,8 @@ impl ProviderCheck {
     /// What it is, in a few words without secrets.
     pub(crate) fn place(&self) -> String {
         match &self.description.kind {
-            Kind::Command(command) => format!("command {}", line(&command.program)),
-            Kind::Server(server) => match &server.server {
+            ProviderKind::Command(command) => format!("command {}", line(&command.program)),
+            ProviderKind::Server(server) => match &server.server {
                 mcp::Server::Program(program) => format!("MCP server {}", line(&program.program)),
                 mcp::Server::Service(service) => format!("MCP server at {}", service.address()),
             },
@@ -68,7 +68,7 @@ pub(crate) fn check_all(
 
 async fn ask(provider: &External, query: &str) -> ProviderCheck {
     let directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let place = Place { session: "", workspace: &directory };
+    let place = MemoryPlace { session: "", workspace: &directory };
     let begun = Instant::now();
     let answer = provider.look(Query { text: query, limit: LIMIT, place }).await;
     ProviderCheck {

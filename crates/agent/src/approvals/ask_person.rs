@@ -14,15 +14,15 @@ use mainstay_tools::Outcome;
 use tokio::time::{sleep, sleep_until};
 
 use crate::agent::Agent;
-use crate::approvals::requests::{self, Approval, Effort, Given, New, Standing};
+use crate::approvals::requests::{self, Approval, Decider, Effort, NewRequest, RequestStanding};
 use crate::calls::decide::{CallDecision, decide_call};
-use crate::policy::Judged;
+use crate::policy::Judgement;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
 use crate::{Question, Request, Result, Verdict, approvals::questions};
 
 /// Who decided, for whoever comes too late.
-const HERE: &str = "the person at the terminal of the turn";
+const HERE: &str = "the person at the turn's terminal";
 /// The shortest time that a request waits.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How long one wait for news from other processes takes at most.
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What is asked of a call that the policy asks about.
 #[derive(Clone, Debug)]
 pub(crate) struct ApprovalNeeded {
-    pub(crate) judged: Judged,
+    pub(crate) judged: Judgement,
     /// The action in words.
     pub(crate) action: String,
     /// Binds a decision to it.
@@ -70,13 +70,13 @@ impl TurnRunner<'_> {
         loop {
             let approval = self.find_or_make_request(index, needed)?;
             match &approval.standing {
-                Standing::Allowed(_) => {
+                RequestStanding::Allowed(_) => {
                     return Ok(PersonsDecision::Allowed { request: Some(approval.request.id) });
                 }
-                Standing::Denied(decided) => {
+                RequestStanding::Denied(decided) => {
                     return Ok(PersonsDecision::Refused(denied(&decided.verdict)));
                 }
-                Standing::Open | Standing::Expired | Standing::Lapsed => {}
+                RequestStanding::Open | RequestStanding::Expired | RequestStanding::Lapsed => {}
             }
             let request = &approval.request;
             let until = Some(request.expires_at);
@@ -104,7 +104,7 @@ impl TurnRunner<'_> {
     ) -> std::result::Result<Outcome, TurnStop> {
         loop {
             let asked = self.find_or_make_question(index, text, choices)?;
-            if let questions::Standing::Answered { answer, .. } = &asked.standing {
+            if let questions::QuestionStanding::Answered { answer, .. } = &asked.standing {
                 return Ok(Outcome::said(answer.as_str()));
             }
             let question = &asked.question;
@@ -118,7 +118,7 @@ impl TurnRunner<'_> {
             let (session, call) = (question.session, question.call);
             let open = move |tx: &mut mainstay_store::ReadTx<'_>| {
                 let found = questions::of_call(tx, session, call)?;
-                Ok(found.is_some_and(|asked| asked.standing == questions::Standing::Open))
+                Ok(found.is_some_and(|asked| asked.standing == questions::QuestionStanding::Open))
             };
             match self.put(answer, None, open).await? {
                 Put::Answered(answer) => self.note_answer(question.id, &answer)?,
@@ -174,7 +174,7 @@ impl TurnRunner<'_> {
         let found = self.session.agent.read(|tx| requests::of_call(tx, session, call))?;
         let holds = |approval: &Approval| {
             approval.is_about(&needed.bound)
-                && !matches!(approval.standing, Standing::Expired | Standing::Lapsed)
+                && !matches!(approval.standing, RequestStanding::Expired | RequestStanding::Lapsed)
         };
         if let Some(found) = found.filter(holds) {
             return Ok(found);
@@ -189,7 +189,7 @@ impl TurnRunner<'_> {
         let tool = self.calls[index].asked.name.clone();
         let arguments = self.calls[index].arguments.as_ref().ok().cloned().unwrap_or_default();
         let workspace = self.session.workplace.workspace.display().to_string();
-        let new = New {
+        let new = NewRequest {
             owner: parts.owner,
             session,
             turn,
@@ -218,12 +218,12 @@ impl TurnRunner<'_> {
         index: usize,
         text: &str,
         choices: &[String],
-    ) -> Result<questions::Asked> {
+    ) -> Result<questions::RecordedQuestion> {
         let owner = self.session.agent.owner();
         let TurnRef { session, turn } = self.turn.place();
         let call = self.calls[index].id;
         let found = self.session.agent.read(|tx| questions::of_call(tx, session, call))?;
-        let same = |asked: &questions::Asked| {
+        let same = |asked: &questions::RecordedQuestion| {
             asked.question.text == requests::storable(text) && asked.question.choices == choices
         };
         if let Some(found) = found.filter(same) {
@@ -231,7 +231,7 @@ impl TurnRunner<'_> {
         }
         let id = Id::new();
         self.commit(|tx| {
-            let new = questions::New { owner, session, turn, call, text, choices };
+            let new = questions::NewQuestion { owner, session, turn, call, text, choices };
             questions::ask(tx, id, &new)?;
             questions::get(tx, owner, id)
         })
@@ -241,9 +241,9 @@ impl TurnRunner<'_> {
     fn note_verdict(&mut self, id: Id, verdict: &Verdict) -> Result<()> {
         let owner = self.session.agent.owner();
         // Whoever asks was told what a yes takes.
-        let given = Given { by: HERE, effort: Effort::Word };
+        let given = Decider { by: HERE, effort: Effort::Word };
         let came = self.commit(|tx| requests::decide(tx, owner, id, verdict, given))?;
-        if let requests::Outcome::TooLate(approval) = came
+        if let requests::DecideOutcome::TooLate(approval) = came
             && let Some(asker) = &self.session.trust.asker
         {
             asker.overtaken(&approval.standing_text());
@@ -255,7 +255,7 @@ impl TurnRunner<'_> {
         let parts = self.session.agent.parts.clone();
         let answer = parts.settings.redactor.text(answer);
         let came = self.commit(|tx| questions::answer(tx, parts.owner, id, &answer, HERE))?;
-        if let questions::Outcome::TooLate(asked) = came
+        if let questions::AnswerOutcome::TooLate(asked) = came
             && let Some(asker) = &self.session.trust.asker
         {
             asker.overtaken(&asked.standing_text());
@@ -279,13 +279,13 @@ impl TurnRunner<'_> {
                         continue;
                     }
                     let approval = self.find_or_make_request(index, &needed)?;
-                    if approval.standing == Standing::Open {
+                    if approval.standing == RequestStanding::Open {
                         waiting.push(approval.request);
                     }
                 }
                 CallDecision::AskQuestion { text, choices } => {
                     let question = self.find_or_make_question(index, &text, &choices)?;
-                    if question.standing == questions::Standing::Open {
+                    if question.standing == questions::QuestionStanding::Open {
                         asked.push(question.question);
                     }
                 }
@@ -306,7 +306,7 @@ fn waiting_for(requests: &[Request], questions: &[Question]) -> Parked {
     let (reason, first) = match (requests.first(), questions.first()) {
         (Some(request), _) => {
             let text = format!(
-                "{}, and the policy asks a person first (request {})",
+                "{}, and the policy requires approval (request {})",
                 request.wants(),
                 request.id
             );
@@ -316,7 +316,7 @@ fn waiting_for(requests: &[Request], questions: &[Question]) -> Parked {
             let text = format!("the model asks: {} (question {})", question.text, question.id);
             (ParkReason::Answer, text)
         }
-        (None, None) => (ParkReason::Approval, "somebody has to be asked".to_owned()),
+        (None, None) => (ParkReason::Approval, "a decision is needed".to_owned()),
     };
     let text = match (requests.len() + questions.len()).saturating_sub(1) {
         0 => first,
@@ -330,24 +330,28 @@ impl Approval {
     /// How it stands, in a sentence for whoever came too late.
     pub fn standing_text(&self) -> String {
         match &self.standing {
-            Standing::Open => "it waits for a decision".to_owned(),
-            Standing::Allowed(decided) => format!("it was approved already, by {}", decided.by),
-            Standing::Denied(decided) => format!("it was denied already, by {}", decided.by),
-            Standing::Expired => "its time is over; the turn asks anew when it goes on".to_owned(),
-            Standing::Lapsed => "the turn went on without it".to_owned(),
+            RequestStanding::Open => "it waits for a decision".to_owned(),
+            RequestStanding::Allowed(decided) => {
+                format!("it was already approved by {}", decided.by)
+            }
+            RequestStanding::Denied(decided) => format!("it was already denied by {}", decided.by),
+            RequestStanding::Expired => {
+                "it has expired; the turn asks again when it is resumed".to_owned()
+            }
+            RequestStanding::Lapsed => "the turn went on without it".to_owned(),
         }
     }
 }
 
-impl questions::Asked {
+impl questions::RecordedQuestion {
     /// How it stands, in a sentence for whoever came too late.
     pub fn standing_text(&self) -> String {
         match &self.standing {
-            questions::Standing::Open => "it waits for an answer".to_owned(),
-            questions::Standing::Answered { by, .. } => {
-                format!("it was answered already, by {by}")
+            questions::QuestionStanding::Open => "it waits for an answer".to_owned(),
+            questions::QuestionStanding::Answered { by, .. } => {
+                format!("it was already answered by {by}")
             }
-            questions::Standing::Lapsed => "the turn went on without an answer".to_owned(),
+            questions::QuestionStanding::Lapsed => "the turn went on without an answer".to_owned(),
         }
     }
 }
@@ -369,7 +373,7 @@ async fn elsewhere(
 fn still_asked(tx: &mut mainstay_store::ReadTx<'_>, approval: &Approval) -> Result<bool> {
     let request = &approval.request;
     let found = requests::of_call(tx, request.session, request.call)?;
-    Ok(found.is_some_and(|found| found.standing == Standing::Open))
+    Ok(found.is_some_and(|found| found.standing == RequestStanding::Open))
 }
 
 /// What the model reads of a call that a person refused.
@@ -385,3 +389,6 @@ fn denied(verdict: &Verdict) -> Outcome {
          way; find another way to the goal, or say what is needed.]"
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use mainstay_store::Id;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::policy::Class;
+use crate::policy::ActionClass;
 
 /// Somebody who can be asked while a turn goes on: the person at a terminal, for one.
 ///
@@ -43,16 +43,15 @@ pub struct Request {
     /// The tool that is called.
     pub tool: String,
     /// What the policy takes the action for.
-    pub class: Class,
+    pub class: ActionClass,
     /// The exact action, in words that go on after "wants": "to run `make`".
     pub action: String,
     /// The arguments of the call.
     pub arguments: Value,
-    /// Why the policy asks, where there is more to say than the class: a clause such as "it deletes
-    /// files".
+    /// Why the policy asks, if there is more to say than the class: a clause such as "it deletes files".
     pub reason: Option<String>,
-    /// What "always" would remember, such as "commands that start with `cargo test`"; nothing where
-    /// there is no always.
+    /// What "always" would remember, such as "commands that start with `cargo test`". It is `None` if
+    /// "always" cannot be said.
     pub always: Option<String>,
     /// What a yes takes.
     pub friction: Friction,
@@ -102,7 +101,7 @@ impl Friction {
     /// The word that is typed where a key is not enough.
     pub const WORD: &'static str = "yes";
 
-    /// Why a key is not enough, where it is not.
+    /// Why a key is not enough. Returns `None` if it is.
     pub fn because(&self) -> Option<&str> {
         match self {
             Self::Key => None,

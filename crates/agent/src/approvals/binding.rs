@@ -7,16 +7,23 @@ use mainstay_tools::Action;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::policy::{Judged, Need};
+use crate::policy::{Judgement, Need};
 
-/// Binds to everything that a person was asked about: another tool, other arguments, another place or
-/// call, or another judgement of the policy give another hash.
-pub(crate) fn bound(
-    (session, call): (SessionId, CallId),
-    (tool, arguments): (&str, &Value),
-    workspace: &Path,
-    (action, judged): (&Action, &Judged),
-) -> String {
+/// All that a person is asked about.
+pub(crate) struct BoundAction<'a> {
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: &'a Value,
+    pub(crate) workspace: &'a Path,
+    pub(crate) action: &'a Action,
+    pub(crate) judged: &'a Judgement,
+}
+
+/// The hash of an action. Another tool, other arguments, another workspace or call, and another
+/// judgement of the policy each give another one.
+pub(crate) fn hash_action(bound: &BoundAction<'_>) -> String {
+    let BoundAction { session, call, tool, arguments, workspace, action, judged } = bound;
     let mut hasher = Sha256::new();
     let mut add = |part: &[u8]| {
         hasher.update(part.len().to_le_bytes());
@@ -52,26 +59,30 @@ mod tests {
     #[test]
     fn another_tool_argument_place_or_call_is_another_action() {
         let (session, call) = (SessionId::new(), CallId::new());
-        let run = |line: &str| Action::Execute(line.to_owned());
-        let hash = |place, (tool, arguments): (&str, Value), workspace: &str, action: &Action| {
+        let hash = |session, call, tool: &str, workspace: &str, command: &str| {
             let workspace = Path::new(workspace);
+            let action = Action::Execute(command.to_owned());
+            let arguments = json!({ "command": command });
             let judged = Policy::default().judge(&Act::new(action.clone(), workspace), workspace);
-            bound(place, (tool, &arguments), workspace, (action, &judged))
+            hash_action(&BoundAction {
+                session,
+                call,
+                tool,
+                arguments: &arguments,
+                workspace,
+                action: &action,
+                judged: &judged,
+            })
         };
-        let of = |command: &str| json!({ "command": command });
-        let first = hash((session, call), ("shell", of("make")), "/work", &run("make"));
-        assert_eq!(
-            first,
-            hash((session, call), ("shell", of("make")), "/work", &run("make")),
-            "the same is the same"
-        );
+        let first = hash(session, call, "shell", "/work", "make");
+        assert_eq!(first, hash(session, call, "shell", "/work", "make"), "the same is the same");
         let others = [
             first,
-            hash((session, call), ("shell", of("make x")), "/work", &run("make x")),
-            hash((session, call), ("process", of("make")), "/work", &run("make")),
-            hash((session, call), ("shell", of("make")), "/other", &run("make")),
-            hash((session, CallId::new()), ("shell", of("make")), "/work", &run("make")),
-            hash((SessionId::new(), call), ("shell", of("make")), "/work", &run("make")),
+            hash(session, call, "shell", "/work", "make x"),
+            hash(session, call, "process", "/work", "make"),
+            hash(session, call, "shell", "/other", "make"),
+            hash(session, CallId::new(), "shell", "/work", "make"),
+            hash(SessionId::new(), call, "shell", "/work", "make"),
         ];
         let distinct: HashSet<&String> = others.iter().collect();
         assert_eq!(distinct.len(), others.len());
@@ -85,11 +96,19 @@ mod tests {
             std::fs::create_dir(directory.path().join(name)).unwrap();
         }
         let link = workspace.join("link");
-        let place = (SessionId::new(), CallId::new());
+        let (session, call) = (SessionId::new(), CallId::new());
         let action = Action::Write("link/file".into());
         let hash = || {
             let judged = Policy::default().judge(&Act::new(action.clone(), &workspace), &workspace);
-            bound(place, ("write_file", &json!({})), &workspace, (&action, &judged))
+            hash_action(&BoundAction {
+                session,
+                call,
+                tool: "write_file",
+                arguments: &json!({}),
+                workspace: &workspace,
+                action: &action,
+                judged: &judged,
+            })
         };
         std::os::unix::fs::symlink("../one", &link).unwrap();
         let before = hash();

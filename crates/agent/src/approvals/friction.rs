@@ -1,8 +1,8 @@
-//! What a yes takes: who says it all the time no longer reads.
+//! What a yes takes: a person who approves many requests in a row stops reading them.
 
 use mainstay_store::{OwnerId, ReadTx, params};
 
-use crate::policy::Class;
+use crate::policy::ActionClass;
 use crate::{Friction, Result};
 
 /// After so many approvals of a kind within [`WINDOW`] a key is not enough.
@@ -10,10 +10,14 @@ const FREE: i64 = 3;
 const WINDOW: i64 = 60_000;
 
 /// What a yes to an action of this class takes now.
-pub(super) fn due(tx: &mut ReadTx<'_>, owner: OwnerId, class: Class) -> Result<Friction> {
+pub(super) fn required_friction(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    class: ActionClass,
+) -> Result<Friction> {
     let because = match class {
-        Class::Destructive => Some("it may destroy what cannot be put back".to_owned()),
-        Class::Privilege => Some("it runs as another user".to_owned()),
+        ActionClass::Destructive => Some("it may destroy data that cannot be restored".to_owned()),
+        ActionClass::Privilege => Some("it runs as another user".to_owned()),
         _ => None,
     };
     if let Some(because) = because {
@@ -29,6 +33,6 @@ pub(super) fn due(tx: &mut ReadTx<'_>, owner: OwnerId, class: Class) -> Result<F
     if given < FREE {
         return Ok(Friction::Key);
     }
-    let because = format!("{given} of this kind were approved within a minute");
+    let because = format!("{given} of this kind were approved within the last minute");
     Ok(Friction::Word { because })
 }

@@ -3,7 +3,7 @@
 use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
-use crate::approvals::requests::{TOPIC, Which, storable};
+use crate::approvals::requests::{RequestFilter, TOPIC, storable};
 use crate::{Question, Result};
 
 pub(crate) const TABLES: &str = "
@@ -26,16 +26,16 @@ CREATE INDEX questions_by_time ON questions (owner, asked_at);
 
 /// A question, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecordedQuestion {
     /// What was asked.
     pub question: Question,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: QuestionStanding,
 }
 
 /// How a question stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum QuestionStanding {
     /// It waits for somebody.
     Open,
     /// It has its answer.
@@ -51,18 +51,18 @@ pub enum Standing {
     Lapsed,
 }
 
-/// What came of answering.
+/// The result of answering a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AnswerOutcome {
     /// It is answered like this.
-    Done(Asked),
-    /// It was before, or the turn went on without; how it stands says more.
-    TooLate(Asked),
+    Done(RecordedQuestion),
+    /// It was answered before, or the turn went on without an answer; `standing` says which.
+    TooLate(RecordedQuestion),
 }
 
 /// A question that is to be asked.
 #[derive(Clone, Copy)]
-pub(crate) struct New<'a> {
+pub(crate) struct NewQuestion<'a> {
     pub(crate) owner: OwnerId,
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
@@ -72,8 +72,8 @@ pub(crate) struct New<'a> {
 }
 
 /// Writes down a question. Nobody is asked before that.
-pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &New<'_>) -> Result<()> {
-    let New { owner, session, turn, call, text, choices } = *new;
+pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &NewQuestion<'_>) -> Result<()> {
+    let NewQuestion { owner, session, turn, call, text, choices } = *new;
     let now = tx.now();
     let choices = serde_json::Value::from(choices).to_string();
     tx.execute(
@@ -91,54 +91,63 @@ pub fn answer(
     id: Id,
     text: &str,
     by: &str,
-) -> Result<Outcome> {
+) -> Result<AnswerOutcome> {
     let asked = get(tx, owner, id)?;
-    if asked.standing != Standing::Open {
-        return Ok(Outcome::TooLate(asked));
+    if asked.standing != QuestionStanding::Open {
+        return Ok(AnswerOutcome::TooLate(asked));
     }
-    let (now, text) = (tx.now(), storable(asked.question.meant(text)));
+    let now = tx.now();
+    let text = storable(asked.question.meant(text));
     tx.execute(
         "UPDATE questions SET answer = ?2, answered_by = ?3, answered_at = ?4 WHERE id = ?1",
         params![id, text, storable(by), now],
     )?;
     tx.wake(TOPIC)?;
-    Ok(Outcome::Done(get(tx, owner, id)?))
+    Ok(AnswerOutcome::Done(get(tx, owner, id)?))
 }
 
 /// The question of this owner with this id.
-pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Asked> {
+pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<RecordedQuestion> {
     let found = select(tx, "q.owner = ?1 AND q.id = ?2", params![owner, id])?.pop();
     Ok(found.ok_or_else(|| unknown(&id.to_string()))?)
 }
 
 /// The question of this owner whose id begins like this.
-pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Asked> {
+pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<RecordedQuestion> {
     let id = tx.find_id("questions", "question", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }
 }
 
 /// The questions to an owner, the oldest first.
-pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<Asked>> {
+pub fn list(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    which: RequestFilter,
+) -> Result<Vec<RecordedQuestion>> {
     let all = match which {
-        Which::All => select(tx, "q.owner = ?1", params![owner])?,
-        Which::Waiting => select(tx, "q.owner = ?1 AND q.answered_at IS NULL", params![owner])?,
+        RequestFilter::All => select(tx, "q.owner = ?1", params![owner])?,
+        RequestFilter::Waiting => {
+            select(tx, "q.owner = ?1 AND q.answered_at IS NULL", params![owner])?
+        }
     };
-    let wanted = |asked: &Asked| which == Which::All || asked.standing == Standing::Open;
+    let wanted = |asked: &RecordedQuestion| {
+        which == RequestFilter::All || asked.standing == QuestionStanding::Open
+    };
     Ok(all.into_iter().filter(wanted).collect())
 }
 
 /// What was asked in sessions that turns of this one began.
-pub(crate) fn below(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Question>> {
+pub(crate) fn of_descendants(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Question>> {
     let mut waiting = Vec::new();
     let mut sessions = session::children(tx, session)?;
     while let Some(child) = sessions.pop() {
         sessions.extend(session::children(tx, child)?);
         let open = select(tx, "q.session = ?1 AND q.answered_at IS NULL", params![child])?;
-        let open = open.into_iter().filter(|asked| asked.standing == Standing::Open);
+        let open = open.into_iter().filter(|asked| asked.standing == QuestionStanding::Open);
         waiting.extend(open.map(|asked| asked.question));
     }
     waiting.sort_by_key(|question| question.id);
@@ -150,7 +159,7 @@ pub(crate) fn of_call(
     tx: &mut ReadTx<'_>,
     session: SessionId,
     call: CallId,
-) -> Result<Option<Asked>> {
+) -> Result<Option<RecordedQuestion>> {
     Ok(select(tx, "q.session = ?1 AND q.call = ?2", params![session, call])?.pop())
 }
 
@@ -173,7 +182,7 @@ impl Question {
     }
 }
 
-impl Standing {
+impl QuestionStanding {
     /// A word for it.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -188,7 +197,7 @@ fn select(
     tx: &mut ReadTx<'_>,
     condition: &str,
     params: mainstay_store::Params<'_>,
-) -> Result<Vec<Asked>> {
+) -> Result<Vec<RecordedQuestion>> {
     let sql = format!(
         "SELECT q.id, q.session, q.turn, q.call, q.text, q.choices, q.answer, q.answered_by,
              q.asked_at, q.answered_at, c.state
@@ -198,17 +207,18 @@ fn select(
     Ok(tx.query(&sql, params, read)?)
 }
 
-fn read(row: &Row<'_>) -> mainstay_store::Result<Asked> {
-    let (choices, asked_at): (String, i64) = (row.get(5)?, row.get(8)?);
+fn read(row: &Row<'_>) -> mainstay_store::Result<RecordedQuestion> {
+    let choices: String = row.get(5)?;
+    let asked_at: i64 = row.get(8)?;
     let call: Option<call::State> = row.get(10)?;
     let standing = match row.get::<Option<String>>(6)? {
-        Some(answer) => Standing::Answered {
+        Some(answer) => QuestionStanding::Answered {
             answer,
             by: row.get::<Option<String>>(7)?.unwrap_or_default(),
             at: row.get::<Option<i64>>(9)?.unwrap_or(asked_at),
         },
-        None if call.is_none_or(|call| call == call::State::Done) => Standing::Lapsed,
-        None => Standing::Open,
+        None if call.is_none_or(|call| call == call::State::Done) => QuestionStanding::Lapsed,
+        None => QuestionStanding::Open,
     };
     let question = Question {
         id: row.get(0)?,
@@ -219,7 +229,7 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<Asked> {
         choices: serde_json::from_str(&choices).unwrap_or_default(),
         asked_at,
     };
-    Ok(Asked { question, standing })
+    Ok(RecordedQuestion { question, standing })
 }
 
 fn unknown(typed: &str) -> mainstay_store::Error {

@@ -12,7 +12,7 @@ use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{FromValue, Id, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
 use serde_json::Value;
 
-use crate::policy::{Class, Rule};
+use crate::policy::{ActionClass, Rule};
 use crate::{Friction, Request, Result, Verdict};
 
 /// The topic that is woken when something is asked or decided.
@@ -69,7 +69,7 @@ pub struct Approval {
     /// Where the action would happen.
     pub workspace: String,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: RequestStanding,
     /// When the call began that was allowed.
     pub used_at: Option<i64>,
     /// Binds it to the exact action.
@@ -79,13 +79,13 @@ pub struct Approval {
 
 /// How a request stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RequestStanding {
     /// It waits for somebody.
     Open,
     /// Its call may run, or has.
-    Allowed(Decided),
+    Allowed(RecordedDecision),
     /// Its call may not.
-    Denied(Decided),
+    Denied(RecordedDecision),
     /// Nobody decided in time, or a yes was not used in time: it is asked anew.
     Expired,
     /// The turn went on without it.
@@ -94,7 +94,7 @@ pub enum Standing {
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct RecordedDecision {
     /// What was decided.
     pub verdict: Verdict,
     /// Who decided.
@@ -103,16 +103,16 @@ pub struct Decided {
     pub at: i64,
 }
 
-/// How a decision was given.
+/// Who gave a decision, and how deliberately.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct Decider<'a> {
     /// By whom, for whoever comes too late.
     pub by: &'a str,
     /// What it took.
     pub effort: Effort,
 }
 
-/// What a decision took.
+/// What it took to give a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// A key, or a plain command.
@@ -121,25 +121,25 @@ pub enum Effort {
     Word,
 }
 
-/// What came of deciding.
+/// The result of deciding a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DecideOutcome {
     /// It is decided like this.
     Done(Approval),
-    /// It is not, because it was before, or its time is over; how it stands says more.
+    /// It was decided before, or it expired; `standing` says which.
     TooLate(Approval),
-    /// It is not: a yes takes more, for this reason.
+    /// It is not decided: a yes takes more than a key, for this reason.
     NotSure(Approval, String),
 }
 
 /// What is to be asked.
-pub(crate) struct New<'a> {
+pub(crate) struct NewRequest<'a> {
     pub(crate) owner: OwnerId,
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
     pub(crate) call: CallId,
     pub(crate) tool: &'a str,
-    pub(crate) class: Class,
+    pub(crate) class: ActionClass,
     pub(crate) action: &'a str,
     pub(crate) arguments: &'a Value,
     pub(crate) reason: Option<&'a str>,
@@ -151,7 +151,7 @@ pub(crate) struct New<'a> {
 
 /// Which requests are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RequestFilter {
     /// Those that wait for somebody.
     Waiting,
     /// All of them, decided ones too.
@@ -159,10 +159,12 @@ pub enum Which {
 }
 
 /// Writes down a request. Nobody is asked before that.
-pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &New<'_>) -> Result<()> {
-    let (now, rules) = (tx.now(), json(new.rules));
+pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &NewRequest<'_>) -> Result<()> {
+    let now = tx.now();
+    let rules = json(new.rules);
     let expires_at = now.saturating_add(i64::try_from(new.limit.as_millis()).unwrap_or(i64::MAX));
-    let (action, reason) = (storable(new.action), new.reason.map(storable));
+    let action = storable(new.action);
+    let reason = new.reason.map(storable);
     tx.execute(
         "INSERT INTO approvals (id, owner, session, turn, call, tool, class, action, arguments,
              reason, rules, bound, workspace, state, asked_at, expires_at)
@@ -181,7 +183,7 @@ pub(crate) fn ask(tx: &mut WriteTx<'_>, id: Id, new: &New<'_>) -> Result<()> {
             rules,
             new.bound,
             storable(new.workspace),
-            State::Open,
+            RequestState::Open,
             now,
             expires_at
         ],
@@ -195,23 +197,23 @@ pub fn decide(
     owner: OwnerId,
     id: Id,
     verdict: &Verdict,
-    given: Given<'_>,
-) -> Result<Outcome> {
+    given: Decider<'_>,
+) -> Result<DecideOutcome> {
     let approval = get(tx, owner, id)?;
-    if approval.standing != Standing::Open {
-        return Ok(Outcome::TooLate(approval));
+    if approval.standing != RequestStanding::Open {
+        return Ok(DecideOutcome::TooLate(approval));
     }
     let state = match verdict {
-        Verdict::Always if !approval.rules.is_empty() => State::Always,
-        Verdict::Once | Verdict::Always => State::Once,
-        Verdict::Deny { .. } => State::Denied,
+        Verdict::Always if !approval.rules.is_empty() => RequestState::Always,
+        Verdict::Once | Verdict::Always => RequestState::Once,
+        Verdict::Deny { .. } => RequestState::Denied,
     };
-    if state != State::Denied
+    if state != RequestState::Denied
         && given.effort == Effort::Key
         && let Some(because) = approval.request.friction.because()
     {
         let because = because.to_owned();
-        return Ok(Outcome::NotSure(approval, because));
+        return Ok(DecideOutcome::NotSure(approval, because));
     }
     let said = match verdict {
         Verdict::Deny { reason } => reason.as_deref().map(storable),
@@ -225,13 +227,13 @@ pub fn decide(
              expires_at = ?6 WHERE id = ?1",
         params![id, state, said, storable(given.by), now, until],
     )?;
-    if state == State::Always {
+    if state == RequestState::Always {
         for rule in &approval.rules {
             rules::remember(tx, owner, &approval, rule)?;
         }
     }
     tx.wake(TOPIC)?;
-    Ok(Outcome::Done(get(tx, owner, id)?))
+    Ok(DecideOutcome::Done(get(tx, owner, id)?))
 }
 
 /// Notes that the call of a request is about to run. It is part of the commit that starts it.
@@ -254,30 +256,32 @@ pub fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Approval> {
 pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Approval> {
     let id = tx.find_id("approvals", "request", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }
 }
 
 /// The requests of an owner, the oldest first.
-pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<Approval>> {
+pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: RequestFilter) -> Result<Vec<Approval>> {
     let all = match which {
-        Which::All => select(tx, "a.owner = ?1", params![owner])?,
-        Which::Waiting => select(tx, "a.owner = ?1 AND a.state = 'open'", params![owner])?,
+        RequestFilter::All => select(tx, "a.owner = ?1", params![owner])?,
+        RequestFilter::Waiting => select(tx, "a.owner = ?1 AND a.state = 'open'", params![owner])?,
     };
-    let wanted = |approval: &Approval| which == Which::All || approval.standing == Standing::Open;
+    let wanted = |approval: &Approval| {
+        which == RequestFilter::All || approval.standing == RequestStanding::Open
+    };
     Ok(all.into_iter().filter(wanted).collect())
 }
 
 /// What waits in sessions that turns of this one began.
-pub(crate) fn below(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Request>> {
+pub(crate) fn of_descendants(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Request>> {
     let mut waiting = Vec::new();
     let mut sessions = session::children(tx, session)?;
     while let Some(child) = sessions.pop() {
         sessions.extend(session::children(tx, child)?);
         let open = select(tx, "a.session = ?1 AND a.state = 'open'", params![child])?;
-        let open = open.into_iter().filter(|approval| approval.standing == Standing::Open);
+        let open = open.into_iter().filter(|approval| approval.standing == RequestStanding::Open);
         waiting.extend(open.map(|approval| approval.request));
     }
     waiting.sort_by_key(|request| request.id);
@@ -311,7 +315,7 @@ impl Approval {
     }
 }
 
-impl Standing {
+impl RequestStanding {
     /// A word for it.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -325,16 +329,16 @@ impl Standing {
     }
 }
 
-/// What is in the column.
+/// The column `state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum RequestState {
     Open,
     Once,
     Always,
     Denied,
 }
 
-impl ToValue for State {
+impl ToValue for RequestState {
     fn to_value(&self) -> ValueRef<'_> {
         ValueRef::Text(match self {
             Self::Open => "open",
@@ -345,7 +349,7 @@ impl ToValue for State {
     }
 }
 
-impl FromValue for State {
+impl FromValue for RequestState {
     fn from_value(value: ValueRef<'_>) -> Option<Self> {
         match value {
             ValueRef::Text("open") => Some(Self::Open),
@@ -372,37 +376,46 @@ fn select(
     let now = tx.now();
     let mut found = tx.query(&sql, params, |row| Ok((read(row, now)?, row.get(19)?)))?;
     for (approval, owner) in &mut found {
-        if approval.standing == Standing::Open {
-            approval.request.friction = friction::due(tx, *owner, approval.request.class)?;
+        if approval.standing == RequestStanding::Open {
+            approval.request.friction =
+                friction::required_friction(tx, *owner, approval.request.class)?;
         }
     }
     Ok(found.into_iter().map(|(approval, _)| approval).collect())
 }
 
 fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
-    let (asked_at, expires_at): (i64, i64) = (row.get(15)?, row.get(16)?);
+    let asked_at: i64 = row.get(15)?;
+    let expires_at: i64 = row.get(16)?;
     let used_at: Option<i64> = row.get(18)?;
-    let state: State = row.get(12)?;
+    let state: RequestState = row.get(12)?;
     let call: Option<call::State> = row.get(20)?;
-    let decided = |verdict| -> mainstay_store::Result<Decided> {
+    let decided = |verdict| -> mainstay_store::Result<RecordedDecision> {
         let by: Option<String> = row.get(14)?;
         let at: Option<i64> = row.get(17)?;
-        Ok(Decided { verdict, by: by.unwrap_or_default(), at: at.unwrap_or(asked_at) })
+        Ok(RecordedDecision { verdict, by: by.unwrap_or_default(), at: at.unwrap_or(asked_at) })
     };
     let expired = now >= expires_at;
     let standing = match state {
-        State::Open if call.is_none_or(|call| call == call::State::Done) => Standing::Lapsed,
-        State::Open if expired => Standing::Expired,
-        State::Open => Standing::Open,
-        State::Once | State::Always if expired && used_at.is_none() => Standing::Expired,
-        State::Once => Standing::Allowed(decided(Verdict::Once)?),
-        State::Always => Standing::Allowed(decided(Verdict::Always)?),
-        State::Denied => Standing::Denied(decided(Verdict::Deny { reason: row.get(13)? })?),
+        RequestState::Open if call.is_none_or(|call| call == call::State::Done) => {
+            RequestStanding::Lapsed
+        }
+        RequestState::Open if expired => RequestStanding::Expired,
+        RequestState::Open => RequestStanding::Open,
+        RequestState::Once | RequestState::Always if expired && used_at.is_none() => {
+            RequestStanding::Expired
+        }
+        RequestState::Once => RequestStanding::Allowed(decided(Verdict::Once)?),
+        RequestState::Always => RequestStanding::Allowed(decided(Verdict::Always)?),
+        RequestState::Denied => {
+            RequestStanding::Denied(decided(Verdict::Deny { reason: row.get(13)? })?)
+        }
     };
-    let (rules, arguments): (String, String) = (row.get(9)?, row.get(7)?);
-    // What cannot be read is not remembered.
+    let rules: String = row.get(9)?;
+    let arguments: String = row.get(7)?;
+    // Rules that cannot be parsed are dropped: then "always" counts as once.
     let rules: Vec<Rule> = serde_json::from_str(&rules).unwrap_or_default();
-    let spoken: Vec<String> = rules.iter().map(Rule::spoken).collect();
+    let covered: Vec<String> = rules.iter().map(Rule::describe).collect();
     Ok(Approval {
         request: Request {
             id: row.get(0)?,
@@ -414,7 +427,7 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
             action: row.get(6)?,
             arguments: serde_json::from_str(&arguments).unwrap_or_default(),
             reason: row.get(8)?,
-            always: (!spoken.is_empty()).then(|| spoken.join(" and ")),
+            always: (!covered.is_empty()).then(|| covered.join(" and ")),
             friction: Friction::Key,
             asked_at,
             expires_at,
@@ -428,7 +441,7 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
 }
 
 fn json(rules: &[Rule]) -> String {
-    // Rules are words and paths; a path that is no text is not remembered.
+    // A path that is not UTF-8 cannot be written as JSON; then nothing is remembered.
     serde_json::to_string(rules).unwrap_or_else(|_| "[]".to_owned())
 }
 

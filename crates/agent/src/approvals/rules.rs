@@ -7,17 +7,17 @@ use sha2::{Digest, Sha256};
 
 use super::requests::{Approval, TOPIC, storable};
 use crate::Result;
-use crate::policy::{Class, Rule};
+use crate::policy::{ActionClass, Rule};
 
 /// A rule that is remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct RememberedRule {
     /// Its name, for `mainstay approvals forget`.
     pub id: Id,
     /// Where it holds.
     pub workspace: String,
     /// What was decided when it was made.
-    pub class: Class,
+    pub class: ActionClass,
     /// What it lets through.
     pub rule: Rule,
     /// The request that it was the answer to.
@@ -26,7 +26,7 @@ pub struct Remembered {
     pub created_at: i64,
 }
 
-/// Remembers a rule, unless it is.
+/// Remembers a rule, unless it is remembered already.
 pub(super) fn remember(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
@@ -53,19 +53,20 @@ pub(super) fn remember(
 }
 
 /// All rules of an owner, the oldest first.
-pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<Remembered>> {
+pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<RememberedRule>> {
     let rows = tx.query(
         "SELECT id, workspace, class, rule, request, created_at FROM approval_rules
          WHERE owner = ?1 ORDER BY created_at, id",
         params![owner],
         |row| {
-            let (id, workspace, class): (Id, String, Class) =
+            let (id, workspace, class): (Id, String, ActionClass) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let rule: String = row.get(3)?;
-            let (request, created_at): (String, i64) = (row.get(4)?, row.get(5)?);
-            // One that cannot be read lets nothing through.
+            let request: String = row.get(4)?;
+            let created_at: i64 = row.get(5)?;
+            // A rule that cannot be parsed is ignored: it lets nothing through.
             let rule = serde_json::from_str(&rule).ok();
-            Ok(rule.map(|rule| Remembered { id, workspace, class, rule, request, created_at }))
+            Ok(rule.map(|rule| RememberedRule { id, workspace, class, rule, request, created_at }))
         },
     )?;
     Ok(rows.into_iter().flatten().collect())
@@ -78,8 +79,8 @@ pub fn rules_of(tx: &mut ReadTx<'_>, owner: OwnerId, workspace: &Path) -> Result
     Ok(here.map(|remembered| remembered.rule).collect())
 }
 
-/// Forgets a rule of this owner, whose id begins like this; answers which it was.
-pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, typed: &str) -> Result<Remembered> {
+/// Forgets the rule of this owner whose id begins like this. Returns it.
+pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, typed: &str) -> Result<RememberedRule> {
     let id = tx.find_id("approval_rules", "rule", typed)?;
     let found = remembered(tx, owner)?.into_iter().find(|rule| rule.id == id);
     let rule = found.ok_or_else(|| mainstay_store::Error::UnknownId {

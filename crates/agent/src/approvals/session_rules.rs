@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use crate::Result;
 use crate::agent::blocking;
 use crate::approvals::{requests, rules};
-use crate::policy::{Judged, Rule};
+use crate::policy::{Judgement, Rule};
 
 /// What people said "always" to, as far as it concerns one session.
 #[derive(Debug, Default)]
@@ -18,11 +18,11 @@ pub(crate) struct SessionRules {
 }
 
 impl SessionRules {
-    /// Whether everything that an action needs was said "always" to. A wake-up tells of changes, so
-    /// that what is allowed by a rule costs no look at the store.
+    /// Whether a person said "always" to everything that an action needs. The rules are read again only
+    /// after a wake-up, so that a call that a rule allows does not read the store.
     pub(crate) fn cover(
         &mut self,
-        judged: &Judged,
+        judged: &Judgement,
         store: &Store,
         owner: OwnerId,
         workspace: &Path,

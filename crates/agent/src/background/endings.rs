@@ -9,17 +9,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::sync::lock;
 
-/// What the keeper told and nobody took yet.
-pub(crate) struct Endings(Mutex<Waiting>);
+/// The endings that the keeper reported and no session took yet.
+pub(crate) struct Endings(Mutex<UntakenEndings>);
 
-struct Waiting {
+struct UntakenEndings {
     news: UnboundedReceiver<Ending>,
     by_session: HashMap<String, Vec<Ending>>,
 }
 
 impl Endings {
     pub(crate) fn of(keeper: &Keeper) -> Self {
-        Self(Mutex::new(Waiting { news: keeper.endings(), by_session: HashMap::new() }))
+        Self(Mutex::new(UntakenEndings { news: keeper.endings(), by_session: HashMap::new() }))
     }
 
     /// What was told of a session since the last time.

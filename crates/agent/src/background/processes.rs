@@ -10,28 +10,29 @@ use crate::Result;
 use crate::session::open::OpenSession;
 
 /// Finds out what became of the processes that another process of the agent left.
-pub(crate) async fn reconcile(work: &mut OpenSession) -> Result<()> {
-    let (agent, session) = (work.agent.clone(), work.id);
-    let rows = agent.read(|tx| process::owed(tx, session))?;
-    work.has_processes = !rows.is_empty();
+pub(crate) async fn reconcile(session: &mut OpenSession) -> Result<()> {
+    let agent = session.agent.clone();
+    let id = session.id;
+    let rows = agent.read(|tx| process::owed(tx, id))?;
+    session.has_processes = !rows.is_empty();
     let mut ended: Vec<(String, String)> = Vec::new();
     let keepers: BTreeSet<&str> = running(&rows).map(|row| row.keeper.as_str()).collect();
     for name in keepers {
-        let attached = agent.parts.keeper.attach(name, session.as_str()).await;
+        let attached = agent.parts.keeper.attach(name, id.as_str()).await;
         for row in running(&rows).filter(|row| row.keeper == name) {
-            if let Some(ending) = ending(work, &attached, row) {
+            if let Some(ending) = ending(session, &attached, row) {
                 ended.push((row.id.clone(), ending));
             }
         }
     }
-    write_down(work, &ended)?;
+    write_down(session, &ended)?;
     for row in rows {
         let now = ended.iter().find(|(id, _)| *id == row.id).map(|(_, ending)| ending.clone());
         let state = match now.or(row.ending) {
             Some(ending) => ProcessState::Ended(ending),
             None => ProcessState::Running,
         };
-        work.workplace.processes.load([KnownProcess {
+        session.workplace.processes.load([KnownProcess {
             name: row.id,
             keeper: row.keeper,
             command: row.command,
@@ -42,39 +43,43 @@ pub(crate) async fn reconcile(work: &mut OpenSession) -> Result<()> {
 }
 
 /// Writes down the ends that the keeper told since the last time.
-pub(crate) fn note_endings(work: &mut OpenSession) -> Result<()> {
-    if !work.has_processes {
+pub(crate) fn note_endings(session: &mut OpenSession) -> Result<()> {
+    if !session.has_processes {
         return Ok(());
     }
-    let session = work.id.to_string();
+    let id = session.id.to_string();
     let mut ended = Vec::new();
-    for ending in work.agent.parts.endings.take(&session) {
-        work.workplace.processes.ended(&ending.key, &ending.ended);
-        ended.push((ending.key.clone(), spoken(&ending.ended)));
+    for ending in session.agent.parts.endings.take(&id) {
+        session.workplace.processes.ended(&ending.key, &ending.ended);
+        ended.push((ending.key.clone(), ending_text(&ending.ended)));
     }
-    write_down(work, &ended)
+    write_down(session, &ended)
 }
 
 /// Ends all that runs for the session and writes down how it ended.
-pub(crate) async fn end_all(work: &mut OpenSession) -> Result<()> {
-    let (agent, session) = (work.agent.clone(), work.id.to_string());
+pub(crate) async fn end_all(session: &mut OpenSession) -> Result<()> {
+    let agent = session.agent.clone();
+    let id = session.id.to_string();
     // Whoever took the session over has its processes too.
-    if !work.has_processes || !work.lease.is_live() {
+    if !session.has_processes || !session.lease.is_live() {
         return Ok(());
     }
-    agent.parts.keeper.stop_session(&session).await;
-    note_endings(work)?;
+    agent.parts.keeper.stop_session(&id).await;
+    note_endings(session)?;
     // Whatever the keeper did not announce is asked for by name.
-    let rows = agent.read(|tx| process::owed(tx, work.id))?;
+    let rows = agent.read(|tx| process::owed(tx, session.id))?;
     let mut ended = Vec::new();
     for row in running(&rows) {
         let how = match agent.parts.keeper.poll(&row.id).await {
-            Ok(status) => status.ended.map(|ended| spoken(&ended)),
+            Ok(status) => status.ended.map(|ended| ending_text(&ended)),
             Err(_) => None,
         };
-        ended.push((row.id.clone(), how.unwrap_or_else(|| "ended when the agent left".to_owned())));
+        ended.push((
+            row.id.clone(),
+            how.unwrap_or_else(|| "it was ended when Mainstay exited".to_owned()),
+        ));
     }
-    write_down(work, &ended)
+    write_down(session, &ended)
 }
 
 /// What the model is told of an end.
@@ -84,7 +89,7 @@ pub(crate) fn announcement(process: &Process) -> String {
          have acted on it",
         process.id,
         process.command,
-        process.ending.as_deref().unwrap_or("nobody saw how")
+        process.ending.as_deref().unwrap_or("how is not known")
     )
 }
 
@@ -92,38 +97,36 @@ fn running(rows: &[Process]) -> impl Iterator<Item = &Process> {
     rows.iter().filter(|row| row.state == State::Running)
 }
 
-/// How a process ended; nothing while it runs.
-fn ending(work: &OpenSession, attached: &Attached, row: &Process) -> Option<String> {
+/// How a process ended. Returns `None` while it runs.
+fn ending(session: &OpenSession, attached: &Attached, row: &Process) -> Option<String> {
     match attached {
         Attached::Alive(jobs) => {
             let job = jobs.iter().find(|job| job.key == row.id)?;
             let ended = job.ended.as_ref()?;
-            job.left.is_empty().then(|| spoken(ended))
+            job.left.is_empty().then(|| ending_text(ended))
         }
-        Attached::Gone => match work.agent.parts.keeper.collect(&row.keeper, &row.id) {
-            Collected::Ended(ended) => Some(spoken(&ended)),
+        Attached::Gone => match session.agent.parts.keeper.collect(&row.keeper, &row.id) {
+            Collected::Ended(ended) => Some(ending_text(&ended)),
             Collected::NeverStarted => Some("it never started".to_owned()),
             Collected::Running | Collected::InDoubt(_) => {
-                Some("nobody saw how: its keeper was killed, and it with it".to_owned())
+                Some("how is not known: its keeper was killed, and it with it".to_owned())
             }
         },
     }
 }
 
-fn spoken(ended: &Ended) -> String {
+fn ending_text(ended: &Ended) -> String {
     match &ended.rest {
         Some(why) => format!("{}, and what it left running was killed: {why}", ended.how),
         None => ended.how.to_string(),
     }
 }
 
-fn write_down(work: &OpenSession, ended: &[(String, String)]) -> Result<()> {
+fn write_down(session: &OpenSession, ended: &[(String, String)]) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }
-    let lease = &work.lease;
-    work.agent.write(|tx| {
-        lease.guard(tx)?;
+    session.write(|tx| {
         for (id, ending) in ended {
             process::ended(tx, id, ending)?;
         }

@@ -281,7 +281,60 @@ fn parse_arguments(text: &str) -> Result<Arc<Value>, String> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(Arc::new(Value::Object(object))),
-        Ok(_) => Err("they are JSON of another kind".to_owned()),
+        Ok(_) => Err("they are another kind of JSON".to_owned()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_session::TestSession;
+
+    /// The groups of these calls, each with the names of its tools.
+    fn groups(test: &TestSession, tools: &[&str]) -> Vec<Vec<String>> {
+        let calls = tools.iter().map(|tool| test.call(tool, &json!({}))).collect();
+        let mut open = OpenCalls::new(calls);
+        let mut groups = Vec::new();
+        while let Some(group) = open.next_group() {
+            let calls = &mut open[group];
+            groups.push(calls.iter().map(|call| call.asked.name.clone()).collect());
+            calls.iter_mut().for_each(|call| call.state = CallState::Recorded);
+        }
+        assert_eq!(open.open(), 0);
+        groups
+    }
+
+    #[test]
+    fn calls_that_may_run_together_do_and_the_order_is_kept() {
+        let test = TestSession::new(Settings::default());
+        let cases: [(&[&str], &[&[&str]]); 6] = [
+            (&[], &[]),
+            (&["shell"], &[&["shell"]]),
+            (&["read_file", "grep"], &[&["read_file", "grep"]]),
+            (
+                &["read_file", "grep", "shell", "read_file"],
+                &[&["read_file", "grep"], &["shell"], &["read_file"]],
+            ),
+            (&["write_file", "write_file"], &[&["write_file"], &["write_file"]]),
+            // A call of no tool is refused, which harms no other call.
+            (&["read_file", "nope", "shell"], &[&["read_file", "nope"], &["shell"]]),
+        ];
+        for (tools, expected) in cases {
+            assert_eq!(groups(&test, tools), expected, "{tools:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_a_result_keeps_the_next_group_from_starting() {
+        let test = TestSession::new(Settings::default());
+        let calls = ["read_file", "grep", "shell"].map(|tool| test.call(tool, &json!({})));
+        let mut open = OpenCalls::new(calls.into());
+        assert_eq!(open.next_group(), Some(0..2));
+        open[0].state = CallState::Recorded;
+        assert_eq!(open.next_group(), Some(0..1), "grep has no result yet");
+        assert_eq!((open[0].asked.name.as_str(), open.open()), ("grep", 2));
     }
 }

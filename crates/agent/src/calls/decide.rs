@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::call::{CallState, Readiness, ToolCall};
 use crate::Settings;
 use crate::approvals::ask_person::{ApprovalNeeded, PersonsDecision};
-use crate::approvals::binding::bound;
+use crate::approvals::binding::{BoundAction, hash_action};
 use crate::hooks::Permission;
-use crate::loop_guard::{LoopGuard, Verdict};
-use crate::policy::{self, Class, Decision, Judged};
+use crate::loop_guard::{LoopGuard, LoopVerdict};
+use crate::policy::{self, ActionClass, Decision, Judgement};
 use crate::session::open::OpenSession;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -99,7 +99,7 @@ pub(crate) fn decide_call(
         Ok(arguments) => arguments,
         Err(wrong) => {
             return CallDecision::Refuse(Outcome::failed(format!(
-                "The arguments are not a JSON object: {wrong}. Nothing was done; write them anew."
+                "The arguments are not a JSON object: {wrong}. Nothing was done; write them again."
             )));
         }
     };
@@ -110,9 +110,9 @@ pub(crate) fn decide_call(
         };
     }
     match guard.before(&call.asked.name, &call.asked.arguments, call.thresholds(settings)) {
-        Verdict::End(times) => return CallDecision::EndTurn(call.repeated(times)),
-        Verdict::Withhold(times) => return CallDecision::Withhold(times),
-        Verdict::Go | Verdict::Nudge(_) => {}
+        LoopVerdict::End(times) => return CallDecision::EndTurn(call.repeated(times)),
+        LoopVerdict::Withhold(times) => return CallDecision::Withhold(times),
+        LoopVerdict::Go | LoopVerdict::Nudge(_) => {}
     }
     if let Some(reason) = call.hooks.as_ref().and_then(|hooks| hooks.refused.as_ref()) {
         return CallDecision::Refuse(Outcome::failed(format!(
@@ -140,13 +140,15 @@ pub(crate) fn decide_call(
     match judged.decision {
         Decision::Allow => CallDecision::Run,
         Decision::Ask => {
-            let name = call.asked.name.as_str();
-            let bound = bound(
-                (session.id, call.id),
-                (name, arguments.as_ref()),
+            let bound = hash_action(&BoundAction {
+                session: session.id,
+                call: call.id,
+                tool: &call.asked.name,
+                arguments,
                 workspace,
-                (action, &judged),
-            );
+                action,
+                judged: &judged,
+            });
             let action = describe(action, arguments);
             CallDecision::AskApproval(Box::new(ApprovalNeeded { judged, action, bound }))
         }
@@ -156,7 +158,7 @@ pub(crate) fn decide_call(
 
 /// What the policy makes of a call, with what hooks said of it: they answer its questions or ask
 /// their own, and lift no ban.
-fn heed_hooks(call: &ToolCall, mut judged: Judged, settings: &Settings) -> Judged {
+fn heed_hooks(call: &ToolCall, mut judged: Judgement, settings: &Settings) -> Judgement {
     let permission = call.hooks.as_ref().and_then(|hooks| hooks.permission.as_ref());
     match (judged.decision, permission) {
         (Decision::Ask, Some(Permission::Allow)) => judged.decision = Decision::Allow,
@@ -181,30 +183,33 @@ fn describe(action: &Action, arguments: &Value) -> String {
             let arguments: String = arguments.to_string().chars().take(300).collect();
             format!("to look at something: {arguments}")
         }
-        action => policy::spoken(action),
+        action => policy::describe_action(action),
     }
 }
 
 fn no_such_tool(call: &ToolCall, session: &OpenSession) -> Outcome {
     let names: Vec<&str> = session.agent.parts.offer.names().collect();
     Outcome::failed(format!(
-        "There is no tool {}. There are: {}.",
+        "There is no tool {}. The tools are: {}.",
         call.asked.name,
         names.join(", ")
     ))
 }
 
 /// What the model reads of a call that the policy forbids.
-fn forbidden(action: &Action, judged: &Judged) -> Outcome {
+fn forbidden(action: &Action, judged: &Judgement) -> Outcome {
     let why = match (&judged.reason, judged.class) {
-        (_, Class::Control) => {
-            " It calls Mainstay itself, which only the person does who works with it.".to_owned()
+        (_, ActionClass::Control) => {
+            " It runs Mainstay itself, which only the user may do.".to_owned()
         }
         (Some(reason), _) => format!(" The reason: {reason}."),
         (None, _) => String::new(),
     };
     Outcome::failed(format!(
         "Not allowed: the policy forbids {}.{why} Find another way, or say what is needed.",
-        policy::spoken(action)
+        policy::describe_action(action)
     ))
 }
+
+#[cfg(test)]
+mod tests;

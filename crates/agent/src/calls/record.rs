@@ -7,7 +7,7 @@ use mainstay_tools::{Fact, Outcome, Piece};
 
 use super::call::CallState;
 use super::fingerprint::fingerprint;
-use crate::loop_guard::Verdict;
+use crate::loop_guard::LoopVerdict;
 use crate::taint::from_network;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -32,7 +32,7 @@ impl TurnRunner<'_> {
         let thresholds = call.thresholds(self.session.agent.settings());
         let (name, arguments) = (&call.asked.name, &call.asked.arguments);
         let verdict = self.limits.loop_guard.after(name, arguments, Some(&print), thresholds);
-        if let Verdict::Nudge(times) = verdict {
+        if let LoopVerdict::Nudge(times) = verdict {
             outcome.pieces.push(Piece::Said(format!(
                 "[Mainstay: this is result number {times} of the same call, and it is the same. \
                  Another try will bring nothing new.]"
@@ -62,10 +62,14 @@ impl TurnRunner<'_> {
         self.stop_if_stuck(index, verdict)
     }
 
-    fn stop_if_stuck(&self, index: usize, verdict: Verdict) -> std::result::Result<(), TurnStop> {
+    fn stop_if_stuck(
+        &self,
+        index: usize,
+        verdict: LoopVerdict,
+    ) -> std::result::Result<(), TurnStop> {
         match verdict {
-            Verdict::End(times) => Err(TurnStop::Stuck(self.calls[index].repeated(times))),
-            Verdict::Go | Verdict::Nudge(_) | Verdict::Withhold(_) => Ok(()),
+            LoopVerdict::End(times) => Err(TurnStop::Stuck(self.calls[index].repeated(times))),
+            LoopVerdict::Go | LoopVerdict::Nudge(_) | LoopVerdict::Withhold(_) => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use super::call::{Readiness, ToolCall, nothing_done};
 use crate::approvals::requests;
 use crate::children::delegate_tool;
 use crate::hooks::Moment;
-use crate::snapshots::Change;
+use crate::snapshots::UpcomingChange;
 use crate::turn::end::TurnStop;
 use crate::turn::reserve::ModelReservation;
 use crate::turn::runner::TurnRunner;
@@ -73,7 +73,7 @@ impl TurnRunner<'_> {
             let act = call.act(tool, arguments, self.session).clone();
             let (workplace, parts) =
                 (self.session.workplace.clone(), self.session.agent.parts.clone());
-            let change = Change {
+            let change = UpcomingChange {
                 store: &parts.store,
                 session: self.session.id,
                 call: call.id,

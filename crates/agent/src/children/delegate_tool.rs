@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Parts};
-use crate::children::runner::{Children, Errand};
+use crate::children::runner::{ChildTask, Children};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "delegate";
@@ -29,7 +29,7 @@ pub(crate) struct Delegate {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct DelegateArguments {
     /// All the helper has to know.
     task: String,
     /// Dollars it may spend.
@@ -69,7 +69,7 @@ impl Tool for Delegate {
                           conversation, and waits for its answer. Several calls in one message work \
                           side by side."
                 .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<DelegateArguments>(),
         }
     }
 
@@ -129,21 +129,23 @@ impl Tool for Delegate {
 }
 
 /// What a call asks for, or what is wrong with it.
-fn errand(call: Invocation<'_>) -> Result<Errand, Outcome> {
-    let Arguments { task, budget } = mainstay_tools::arguments(call.arguments)?;
+fn errand(call: Invocation<'_>) -> Result<ChildTask, Outcome> {
+    let DelegateArguments { task, budget } = mainstay_tools::arguments(call.arguments)?;
     if task.trim().is_empty() {
-        return Err(Outcome::failed("The task is empty. Nothing was begun."));
+        return Err(Outcome::failed("The task is empty. Nothing was started."));
     }
     let money = match budget {
         None => None,
         #[expect(clippy::cast_possible_truncation, reason = "a float becomes the nearest integer")]
         Some(dollars) if dollars > 0.0 => Some((dollars * 1e6) as i64),
         Some(_) => {
-            return Err(Outcome::failed("The budget must be above 0 dollars. Nothing was begun."));
+            return Err(Outcome::failed(
+                "The budget must be above 0 dollars. Nothing was started.",
+            ));
         }
     };
     let id = |text: &str| text.parse::<Id>().map(SessionId::from).map_err(|_| gone());
-    Ok(Errand {
+    Ok(ChildTask {
         id: id(call.id)?,
         parent: id(call.session)?,
         workspace: call.workplace.workspace.clone(),
@@ -153,5 +155,5 @@ fn errand(call: Invocation<'_>) -> Result<Errand, Outcome> {
 }
 
 fn gone() -> Outcome {
-    Outcome::failed("The agent is going. Nothing was begun.")
+    Outcome::failed("Mainstay is shutting down. Nothing was started.")
 }

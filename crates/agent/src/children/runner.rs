@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mainstay_journal::turn::Outcome as TurnOutcome;
 use mainstay_journal::{SessionId, session, turn};
 use mainstay_message::Content;
 use mainstay_store::Acquired;
@@ -16,7 +15,7 @@ use mainstay_tools::{Outcome, Waits};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Opened, blocking};
+use crate::agent::{Agent, Opened};
 use crate::approvals::asker::Asker;
 use crate::budget::{self, Limits};
 use crate::session::open::{OpenSession, Parent};
@@ -31,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The children that this process works on.
 #[derive(Default)]
 pub(crate) struct Children {
-    running: Mutex<HashMap<SessionId, Running>>,
+    running: Mutex<HashMap<SessionId, RunningChild>>,
     /// Room for those that stand at the same depth. One that waits for its own children must not take
     /// their room.
     room: Mutex<HashMap<usize, Arc<Semaphore>>>,
@@ -41,14 +40,14 @@ pub(crate) struct Children {
 
 /// A child that this process works on.
 #[derive(Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningChild {
     pub(crate) cancel: CancellationToken,
     end: watch::Receiver<Option<Outcome>>,
 }
 
 /// What a child is to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Errand {
+pub(crate) struct ChildTask {
     /// The child, named like the call.
     pub(crate) id: SessionId,
     /// The session that began it.
@@ -60,50 +59,50 @@ pub(crate) struct Errand {
 }
 
 /// A child on the list of those that this process works on, until its task ends in whatever way.
-struct Listed {
+struct ListedChild {
     children: Arc<Children>,
     id: SessionId,
 }
 
-impl Drop for Listed {
+impl Drop for ListedChild {
     fn drop(&mut self) {
         self.children.gone(self.id);
         lock(&self.children.running).remove(&self.id);
     }
 }
 
-impl Running {
+impl RunningChild {
     /// What came of it.
     pub(crate) async fn outcome(mut self) -> Outcome {
         match self.end.wait_for(Option::is_some).await {
             Ok(end) => end.clone().unwrap_or_default(),
-            Err(_) => Outcome::failed("The helper was lost. Its session keeps what it did."),
+            Err(_) => Outcome::failed("The helper was lost. Its session has what it did."),
         }
     }
 }
 
 impl Children {
     /// The child of a call, if this process works on it.
-    pub(crate) fn running(&self, id: SessionId) -> Option<Running> {
+    pub(crate) fn running(&self, id: SessionId) -> Option<RunningChild> {
         lock(&self.running).get(&id).cloned()
     }
 
     /// Begins a child or goes on with it, unless this process does already. `cancel` ends it.
-    pub(crate) fn start(agent: &Agent, errand: Errand, cancel: CancellationToken) -> Running {
+    pub(crate) fn start(agent: &Agent, task: ChildTask, cancel: CancellationToken) -> RunningChild {
         let children = &agent.parts.children;
         let mut running = lock(&children.running);
-        if let Some(running) = running.get(&errand.id) {
+        if let Some(running) = running.get(&task.id) {
             return running.clone();
         }
         let (sender, end) = watch::channel(None);
-        let child = Running { cancel: cancel.clone(), end };
-        running.insert(errand.id, child.clone());
+        let child = RunningChild { cancel: cancel.clone(), end };
+        running.insert(task.id, child.clone());
         drop(running);
         let agent = agent.clone();
-        let listed = Listed { children: children.clone(), id: errand.id };
+        let listed = ListedChild { children: children.clone(), id: task.id };
         tokio::spawn(async move {
-            let outcome = carry_out(&agent, &errand, &cancel).await;
-            let outcome = outcome.unwrap_or_else(|error| untold(&error));
+            let outcome = carry_out(&agent, &task, &cancel).await;
+            let outcome = outcome.unwrap_or_else(|error| outcome_of_error(&error));
             // Whoever hears of its end may start it again.
             drop(listed);
             let _ = sender.send(Some(outcome));
@@ -132,43 +131,38 @@ impl Children {
 }
 
 /// Works on a child until its turn is over or has to wait.
-async fn carry_out(agent: &Agent, errand: &Errand, cancel: &CancellationToken) -> Result<Outcome> {
-    let depth = blocking(|| {
-        let id = budget::of_session(errand.parent);
-        agent.parts.store.read(|tx| budget::ancestry(tx, &id))
-    })?
-    .len();
+async fn carry_out(agent: &Agent, task: &ChildTask, cancel: &CancellationToken) -> Result<Outcome> {
+    let parent = budget::of_session(task.parent);
+    let depth = agent.read(|tx| budget::ancestry(tx, &parent))?.len();
     let room = agent.parts.children.room(depth, agent.settings().children);
     let _place = tokio::select! {
         biased;
-        // One that has begun is told of its end all the same.
-        () = cancel.cancelled(), if !exists(agent, errand.id)? => return Ok(not_begun()),
+        // A child that has begun is opened even so: its end has to be written.
+        () = cancel.cancelled(), if !exists(agent, task.id)? => return Ok(not_begun()),
         place = room.acquire_owned() => place,
     };
     let mut session = loop {
-        match agent.open_child(errand)? {
+        match agent.open_child(task)? {
             Opened::Got(session) => break session,
             Opened::Held(_) => tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Ok(not_ours(errand.id)),
+                () = cancel.cancelled() => return Ok(held_elsewhere(task.id)),
                 () = tokio::time::sleep(LOOK) => {}
             },
         }
     };
-    if let Some(asker) = agent.parts.children.asker_of(errand.parent) {
+    if let Some(asker) = agent.parts.children.asker_of(task.parent) {
         session.ask_here(asker);
     }
-    let input = Input {
-        content: vec![Content::Text(errand.task.clone())],
-        key: Some(errand.id.to_string()),
-    };
+    let input =
+        Input { content: vec![Content::Text(task.task.clone())], key: Some(task.id.to_string()) };
     let told = session.turn(&input, &mut |_| {}, cancel).await.map(|ended| {
-        let mut outcome = told(session.id(), &ended);
+        let mut outcome = child_outcome(session.id(), &ended);
         // What tainted the child is in its answer.
         outcome.facts.extend(session.origins().facts());
         outcome
     });
-    // Nothing that it began runs on, also where it cannot go on itself.
+    // What it started in the background is ended, also if the turn failed.
     let left = session.leave().await;
     let outcome = told?;
     left?;
@@ -180,16 +174,16 @@ fn exists(agent: &Agent, id: SessionId) -> Result<bool> {
 }
 
 /// What the parent's model reads of a child.
-fn told(id: SessionId, ended: &TurnReport) -> Outcome {
+fn child_outcome(id: SessionId, ended: &TurnReport) -> Outcome {
     let failed = |words: String| {
         let outcome = Outcome::failed(words);
         if ended.answer.is_empty() { outcome } else { outcome.data(&ended.answer) }
     };
     match &ended.ending {
-        TurnEnding::Over(TurnOutcome::Answered, _) => {
+        TurnEnding::Over(turn::Outcome::Answered, _) => {
             Outcome::said(format!("The helper answered (session {id}).")).data(&ended.answer)
         }
-        TurnEnding::Over(TurnOutcome::Cancelled, _) => {
+        TurnEnding::Over(turn::Outcome::Cancelled, _) => {
             failed(format!("The helper was stopped (session {id})."))
         }
         TurnEnding::Over(how, reason) => {
@@ -210,23 +204,22 @@ fn not_begun() -> Outcome {
     Outcome::failed("The helper was stopped before it began. Nothing was done.")
 }
 
-fn not_ours(id: SessionId) -> Outcome {
+fn held_elsewhere(id: SessionId) -> Outcome {
     Outcome::failed(format!(
-        "The helper is worked on by another process, which was not stopped (session {id}). What it \
-         does is in its session."
+        "Another process runs the helper, and it was not stopped (session {id}). What it does is in \
+         its session."
     ))
 }
 
-/// What an error comes to: the parent waits, and takes the child up again when it goes on.
-fn untold(error: &Error) -> Outcome {
+/// The outcome of an error. The parent waits, and takes the child up again when it is resumed.
+fn outcome_of_error(error: &Error) -> Outcome {
     match error {
         Error::TooDeep(_) => Outcome::failed(
-            "A helper this deep may not have helpers of its own. Nothing was begun; do the task \
-             yourself.",
+            "Helpers cannot be nested any deeper. Nothing was started; do the task yourself.",
         ),
         error => Outcome {
             waits: Some(Waits {
-                reason: format!("a helper could not go on: {error}"),
+                reason: format!("a helper could not continue: {error}"),
                 resume_at: None,
             }),
             ..Outcome::default()
@@ -236,32 +229,29 @@ fn untold(error: &Error) -> Outcome {
 
 impl Agent {
     /// Takes a child up, which begins if it has not.
-    fn open_child(&self, errand: &Errand) -> Result<Opened> {
-        let lease = match self.lease(errand.id)? {
+    fn open_child(&self, task: &ChildTask) -> Result<Opened> {
+        let lease = match self.lease(task.id)? {
             Acquired::Got(lease) => lease,
             Acquired::Held(holder) => return Ok(Opened::Held(holder)),
         };
-        if exists(self, errand.id)? {
-            return Ok(Opened::Got(Box::new(OpenSession::load(self.clone(), errand.id, lease)?)));
+        if exists(self, task.id)? {
+            return Ok(Opened::Got(Box::new(OpenSession::load(self.clone(), task.id, lease)?)));
         }
-        let (prompt, above, left) = blocking(|| {
-            self.parts.store.read(|tx| -> Result<_> {
-                let unknown = || mainstay_store::Error::UnknownId {
-                    what: "session".to_owned(),
-                    typed: errand.parent.to_string(),
-                };
-                let row = session::get(tx, errand.parent)?.ok_or_else(unknown)?;
-                let above = turn::last(tx, errand.parent)?.ok_or_else(unknown)?;
-                let above = budget::of_turn(above.id);
-                let left = budget::left(tx, &above)?;
-                Ok((session::prompt(tx, &row)?, above, left))
-            })
+        let (prompt, above, left) = self.read(|tx| -> Result<_> {
+            let unknown = || mainstay_store::Error::UnknownId {
+                what: "session".to_owned(),
+                typed: task.parent.to_string(),
+            };
+            let row = session::get(tx, task.parent)?.ok_or_else(unknown)?;
+            let above = turn::last(tx, task.parent)?.ok_or_else(unknown)?;
+            let above = budget::of_turn(above.id);
+            let left = budget::left(tx, &above)?;
+            Ok((session::prompt(tx, &row)?, above, left))
         })?;
         let prompt = format!("{}\n\n{ROLE}\n", prompt.trim_end());
-        let mut session =
-            OpenSession::fresh(self.clone(), errand.id, &errand.workspace, prompt, lease);
-        let limits = slice(left, errand.money);
-        session.lineage.parent = Some(Parent { session: errand.parent, budget: above, limits });
+        let mut session = OpenSession::fresh(self.clone(), task.id, &task.workspace, prompt, lease);
+        let limits = slice(left, task.money);
+        session.lineage.parent = Some(Parent { session: task.parent, budget: above, limits });
         Ok(Opened::Got(Box::new(session)))
     }
 }

@@ -5,8 +5,8 @@ use mainstay_journal::entry::Entry;
 use mainstay_journal::ledger::Ledger;
 use mainstay_journal::{cut, preview, shown_through, transcript};
 
+use super::limits::{WindowMarks, share_of};
 use super::material;
-use super::when::{Marks, share_of};
 use crate::turn::request_size::body_bytes;
 use crate::{ledger, session::context};
 
@@ -23,7 +23,7 @@ const LEDGER: f64 = 0.12;
 const LEAST_LEDGER: usize = 1_500;
 
 /// The entries of a session.
-pub(super) struct Journal {
+pub(super) struct CompactionSource {
     entries: Vec<Entry>,
     /// What the harness remembers of them.
     ledger: Ledger,
@@ -33,7 +33,7 @@ pub(super) struct Journal {
 
 /// What sizes are measured by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct TokenScale {
     /// The bytes of the prompt and the tools.
     pub(super) fixed: usize,
     pub(super) bytes_a_token: f64,
@@ -45,14 +45,14 @@ pub(super) enum Draft {
     /// The cheap steps are enough.
     Ready(Box<Compaction>),
     /// A summary has to be written.
-    Wanted(Wanted),
+    NeedsSummary(MissingSummary),
     /// There is nothing that could be left out.
     Nothing,
 }
 
 /// A compaction that lacks its summary.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct MissingSummary {
     pub(super) number: i64,
     pub(super) through: i64,
     /// What a model is shown of the entries that are replaced.
@@ -61,23 +61,23 @@ pub(super) struct Wanted {
     pub(super) most: i64,
     /// The most bytes of the ledger.
     room: usize,
-    /// What the cheap steps alone would do, where that is of some use.
+    /// What the cheap steps alone would do. It is `None` if that saves too little.
     pub(super) instead: Option<Box<Compaction>>,
 }
 
 /// What is wished for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    pub(super) marks: Marks,
+pub(super) struct CompactionAim {
+    pub(super) marks: WindowMarks,
     /// How many were made in a row before, without much use.
     pub(super) again: usize,
-    /// Whether shortening alone will do, where it saves enough.
+    /// Whether shortening alone will do if it saves enough.
     pub(super) cheap: bool,
     /// The most tokens of what a model is shown.
     pub(super) shown: i64,
 }
 
-impl Scale {
+impl TokenScale {
     pub(super) fn tokens(&self, bytes: usize) -> i64 {
         #[expect(
             clippy::cast_precision_loss,
@@ -105,7 +105,7 @@ pub(super) fn falls_enough(before: i64, after: i64) -> bool {
     after.saturating_mul(5) <= before.saturating_mul(4)
 }
 
-impl Journal {
+impl CompactionSource {
     pub(super) fn new(entries: Vec<Entry>, ledger: Ledger, number: i64) -> Self {
         Self { entries, ledger, number }
     }
@@ -120,17 +120,17 @@ impl Journal {
     }
 
     /// The tokens of the next request as it is.
-    pub(super) fn size(&self, scale: &Scale) -> i64 {
+    pub(super) fn size(&self, scale: &TokenScale) -> i64 {
         scale.tokens(scale.fixed + context::bytes(&transcript(&self.entries)))
     }
 
     /// The tokens of the next request with one more compaction.
-    fn size_under(&self, compaction: &Compaction, scale: &Scale) -> i64 {
+    fn size_under(&self, compaction: &Compaction, scale: &TokenScale) -> i64 {
         scale.tokens(scale.fixed + context::bytes(&preview(&self.entries, compaction)))
     }
 
     /// Decides what there is to do.
-    pub(super) fn draft(&self, scale: &Scale, aim: &Aim) -> Draft {
+    pub(super) fn draft(&self, scale: &TokenScale, aim: &CompactionAim) -> Draft {
         let before = self.size(scale);
         let cheap = if aim.cheap { self.shortened(scale, aim, before) } else { None };
         let cheap = match cheap {
@@ -141,18 +141,23 @@ impl Journal {
         };
         match (self.wanted(scale, aim, before), cheap) {
             (Some((least, wanted)), Some((after, cheap))) if falls_enough(after, least) => {
-                Draft::Wanted(Wanted { instead: Some(Box::new(cheap)), ..wanted })
+                Draft::NeedsSummary(MissingSummary { instead: Some(Box::new(cheap)), ..wanted })
             }
             // What a summary saves beyond the cheap steps would not be worth its price.
             (_, Some((_, cheap))) => Draft::Ready(Box::new(cheap)),
-            (Some((_, wanted)), None) => Draft::Wanted(wanted),
+            (Some((_, wanted)), None) => Draft::NeedsSummary(wanted),
             (None, None) => Draft::Nothing,
         }
     }
 
     /// A compaction by the cheap steps alone, where the next request falls by a fifth and fits, and
     /// the tokens of that.
-    fn shortened(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<(i64, Compaction)> {
+    fn shortened(
+        &self,
+        scale: &TokenScale,
+        aim: &CompactionAim,
+        before: i64,
+    ) -> Option<(i64, Compaction)> {
         let tail = scale.bytes(share_of(aim.marks.due, SHORTENED_TAIL));
         let trimmed = cut(&self.entries, tail, body_bytes)?.through;
         if trimmed <= Standing::of(&self.entries).trimmed {
@@ -169,7 +174,12 @@ impl Journal {
 
     /// What a summary would replace, where even the shortest would save enough, and the tokens of the
     /// next request with a usual one.
-    fn wanted(&self, scale: &Scale, aim: &Aim, before: i64) -> Option<(i64, Wanted)> {
+    fn wanted(
+        &self,
+        scale: &TokenScale,
+        aim: &CompactionAim,
+        before: i64,
+    ) -> Option<(i64, MissingSummary)> {
         let due = aim.marks.due;
         let most = share_of(due, SUMMARY).clamp(SHORTEST, LONGEST);
         let goal = share_of(due, AIMS.get(aim.again).or(AIMS.last()).copied().unwrap_or(0.0));
@@ -191,8 +201,12 @@ impl Journal {
             return None;
         }
         let material = self.material(found.through, scale.bytes(aim.shown));
-        let (number, through) = (self.number, found.through);
-        Some((least + most, Wanted { number, through, material, most, room, instead: None }))
+        let number = self.number;
+        let through = found.through;
+        Some((
+            least + most,
+            MissingSummary { number, through, material, most, room, instead: None },
+        ))
     }
 
     /// What a model is shown of the entries up to one: in clipped words where that fits, else in
@@ -212,10 +226,10 @@ impl Journal {
     /// meanwhile stays.
     pub(super) fn complete(
         &self,
-        wanted: &Wanted,
+        wanted: &MissingSummary,
         summary: String,
         focus: Option<String>,
-        scale: &Scale,
+        scale: &TokenScale,
     ) -> (Compaction, bool) {
         let before = self.size(scale);
         let compaction = Compaction {

@@ -5,7 +5,7 @@ use mainstay_journal::compaction::{Compaction, Standing};
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::model_call::Tried;
 
-use super::when::{CompactionState, How, Marks};
+use super::limits::{CompactionKind, CompactionState, WindowMarks};
 
 /// Tries that begin within this time of the end of the one before belong to the same summary: there
 /// are longer rests between two.
@@ -19,7 +19,7 @@ impl CompactionState {
         entries: &[Entry],
         rows: &[Tried],
         turn: TurnId,
-        marks: Option<&Marks>,
+        marks: Option<&WindowMarks>,
     ) {
         self.remembers = true;
         let changes =
@@ -33,7 +33,7 @@ impl CompactionState {
         let standing = Standing::of(entries);
         let helped = |made: &Compaction| {
             let after = i64::try_from(made.after).unwrap_or(i64::MAX);
-            marks.is_none_or(|marks| after < How::of(made).helps_below(marks))
+            marks.is_none_or(|marks| after < CompactionKind::of(made).helps_below(marks))
         };
         let unhelpful = standing.made.iter().rev().take_while(|(_, made)| !helped(made));
         let unhelpful = if self.restored { 0 } else { unhelpful.count() };
@@ -54,7 +54,8 @@ impl CompactionState {
             if !same || row.fault.is_none() {
                 self.failures += 1;
             }
-            (self.failed_at, self.failed_in) = (ended(row), row.turn);
+            self.failed_at = ended(row);
+            self.failed_in = row.turn;
             self.failure = row.fault.clone().unwrap_or_else(|| "it was interrupted".to_owned());
         }
     }
@@ -65,12 +66,13 @@ fn ended(row: &Tried) -> i64 {
 }
 
 /// How many rounds ago compactions were made in this turn and how, the oldest first.
-fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, How)> {
-    let (mut rounds, mut found) = (0, Vec::new());
+fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, CompactionKind)> {
+    let mut rounds = 0;
+    let mut found = Vec::new();
     for entry in entries.iter().rev().take_while(|entry| entry.turn == turn) {
         match &entry.body {
             Body::Assistant { .. } => rounds += 1,
-            Body::Compaction(made) => found.push((rounds, How::of(made))),
+            Body::Compaction(made) => found.push((rounds, CompactionKind::of(made))),
             Body::Restored { .. } => break,
             _ => {}
         }
@@ -81,10 +83,10 @@ fn rounds_ago(entries: &[Entry], turn: TurnId) -> Vec<(u32, How)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::when::Resting;
+    use super::super::limits::CompactionPause;
     use super::*;
 
-    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+    const MARKS: WindowMarks = WindowMarks { due: 100, full: 120, room: 130 };
 
     fn entry(seq: i64, turn: TurnId, body: Body) -> Entry {
         Entry { seq, turn, at: seq * 1_000, body }
@@ -110,19 +112,19 @@ mod tests {
         let bodies = [said(), made(1, 50), said(), made(2, 50), said()];
         let entries: Vec<Entry> =
             (1..).zip(bodies).map(|(seq, body)| entry(seq, turn, body)).collect();
-        let mut watch = CompactionState::default();
-        watch.round(turn);
-        watch.remember(&entries, &[], turn, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        let mut state = CompactionState::default();
+        state.round(turn);
+        state.remember(&entries, &[], turn, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Enough));
         for _ in 0..10 {
-            watch.round(turn);
+            state.round(turn);
         }
-        assert_eq!(watch.resting(turn, 0), None);
+        assert_eq!(state.resting(turn, 0), None);
         let other = TurnId::new();
-        let mut watch = CompactionState::default();
-        watch.round(other);
-        watch.remember(&entries, &[], other, Some(&MARKS));
-        assert_eq!(watch.resting(other, 0), None);
+        let mut state = CompactionState::default();
+        state.round(other);
+        state.remember(&entries, &[], other, Some(&MARKS));
+        assert_eq!(state.resting(other, 0), None);
     }
 
     #[test]
@@ -131,41 +133,41 @@ mod tests {
         let entries = [entry(1, turn, made(1, 50)), entry(2, turn, made(2, 110))];
         let other = TurnId::new();
         let rows = [row(turn, 500, true), row(turn, 10_000, true)];
-        let mut watch = CompactionState::default();
-        watch.round(other);
-        watch.remember(&entries, &rows, other, Some(&MARKS));
-        assert_eq!((watch.fruitless, watch.failures), (2, 0));
+        let mut state = CompactionState::default();
+        state.round(other);
+        state.remember(&entries, &rows, other, Some(&MARKS));
+        assert_eq!((state.fruitless, state.failures), (2, 0));
 
         // Two tries of one summary are one failure; the next summary is another one.
         let rows = [row(turn, 10_000, false), row(turn, 11_500, false), row(turn, 80_000, false)];
-        let mut watch = CompactionState::default();
-        watch.round(other);
-        watch.remember(&entries[..1], &rows, other, Some(&MARKS));
-        assert_eq!((watch.fruitless, watch.failures, watch.failed_at), (0, 2, 81_000));
-        assert_eq!(watch.resting(other, 81_000), Some(Resting::Until(381_000)));
+        let mut state = CompactionState::default();
+        state.round(other);
+        state.remember(&entries[..1], &rows, other, Some(&MARKS));
+        assert_eq!((state.fruitless, state.failures, state.failed_at), (0, 2, 81_000));
+        assert_eq!(state.resting(other, 81_000), Some(CompactionPause::Until(381_000)));
     }
 
     #[test]
     fn one_that_was_interrupted_is_tried_again_and_two_have_to_rest() {
-        let (turn, mut watch) = (TurnId::new(), CompactionState::default());
+        let (turn, mut state) = (TurnId::new(), CompactionState::default());
         let row = |at| Tried { fault: None, latency: None, ..row(turn, at, false) };
-        watch.remember(&[], &[row(1_000)], turn, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 1_001), None);
-        assert!(watch.interrupted, "the next one is waited for");
-        let mut watch = CompactionState::default();
-        watch.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 2_001), Some(Resting::Until(62_000)));
+        state.remember(&[], &[row(1_000)], turn, Some(&MARKS));
+        assert_eq!(state.resting(turn, 1_001), None);
+        assert!(state.interrupted, "the next one is waited for");
+        let mut state = CompactionState::default();
+        state.remember(&[], &[row(1_000), row(2_000)], turn, Some(&MARKS));
+        assert_eq!(state.resting(turn, 2_001), Some(CompactionPause::Until(62_000)));
     }
 
     #[test]
     fn what_was_taken_back_is_known_again() {
         let turn = TurnId::new();
         let entries = [entry(1, turn, made(1, 50)), entry(2, turn, Body::Restored { number: 1 })];
-        let mut watch = CompactionState::default();
+        let mut state = CompactionState::default();
         // What its summary took is no failure.
         let rows = [row(turn, 500, true), row(turn, 700, true)];
-        watch.remember(&entries, &rows, turn, Some(&MARKS));
-        assert_eq!(watch.due(&MARKS), MARKS.full);
-        assert_eq!((watch.fruitless, watch.lately()), (0, 0));
+        state.remember(&entries, &rows, turn, Some(&MARKS));
+        assert_eq!(state.due(&MARKS), MARKS.full);
+        assert_eq!((state.fruitless, state.lately()), (0, 0));
     }
 }

@@ -1,11 +1,17 @@
-//! Messages as words for whoever summarises them.
+//! Messages as plain text for the model that summarises them.
 
 use mainstay_message::{AssistantPart, Content, Message};
 
-/// What is shown of one thing at most: of its beginning, and of its end.
-const SAID: (usize, usize) = (4_000, 1_500);
-const ARGUMENTS: (usize, usize) = (900, 300);
-const RESULT: (usize, usize) = (700, 300);
+/// How many bytes of a text are shown at most: of its beginning, and of its end.
+#[derive(Clone, Copy)]
+pub(super) struct Clip {
+    pub(super) head: usize,
+    pub(super) tail: usize,
+}
+
+const SAID: Clip = Clip { head: 4_000, tail: 1_500 };
+const ARGUMENTS: Clip = Clip { head: 900, tail: 300 };
+const RESULT: Clip = Clip { head: 700, tail: 300 };
 
 /// A conversation in words, each part clipped. Thoughts are left out: they were for the moment.
 pub(super) fn of(messages: &[Message]) -> String {
@@ -47,7 +53,7 @@ pub(super) fn of(messages: &[Message]) -> String {
     text
 }
 
-fn words_of(part: &Content, most: (usize, usize)) -> String {
+fn words_of(part: &Content, most: Clip) -> String {
     match part {
         // The record of an earlier compaction is bounded, and stays whole.
         Content::Text(text) if text.starts_with(mainstay_journal::RECORD) => text.clone(),
@@ -57,7 +63,7 @@ fn words_of(part: &Content, most: (usize, usize)) -> String {
 }
 
 /// The beginning and the end of a text that is longer than both.
-pub(super) fn clipped(text: &str, (head, tail): (usize, usize)) -> String {
+pub(super) fn clipped(text: &str, Clip { head, tail }: Clip) -> String {
     if text.len() <= head + tail + 40 {
         return text.to_owned();
     }
@@ -73,7 +79,7 @@ pub(super) fn within(text: String, most: usize) -> String {
         return text;
     }
     let most = most.saturating_sub(60);
-    clipped(&text, (most / 3, most - most / 3))
+    clipped(&text, Clip { head: most / 3, tail: most - most / 3 })
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use mainstay_journal::entry::{Body, Entry};
 use mainstay_llm::{Answer, Stop};
 use mainstay_message::{AssistantPart, Content};
 
-use super::material::clipped;
+use super::material::{Clip, clipped};
 use crate::turn::answer::spoken_text;
 
 /// What is told of one message where no model summarises: of the user's, of the model's.
-const USER: (usize, usize) = (300, 100);
-const MODEL: (usize, usize) = (160, 40);
+const USER: Clip = Clip { head: 300, tail: 100 };
+const MODEL: Clip = Clip { head: 160, tail: 40 };
 /// What is passed on of a wish: there is room for the frame and little more.
-const WISH: (usize, usize) = (1_200, 300);
+const WISH: Clip = Clip { head: 1_200, tail: 300 };
 /// Stands where an answer came to its limit.
 const CUT: &str = "\n[the summary ends here, at its limit]";
 
@@ -36,7 +36,7 @@ pub(super) fn system(most: i64) -> String {
 }
 
 /// What a model is asked.
-pub(super) fn question(
+pub(super) fn summary_question(
     material: &str,
     nonce: &str,
     focus: Option<&str>,
@@ -166,8 +166,9 @@ mod tests {
 
     #[test]
     fn what_is_shown_stands_in_a_frame_and_wishes_outside_of_it() {
-        let asked = question("the words", "n0nce", Some("the tests"), &["in French".to_owned()]);
-        let long = question("the words", "n0nce", Some(&"é".repeat(50_000)), &[]);
+        let asked =
+            summary_question("the words", "n0nce", Some("the tests"), &["in French".to_owned()]);
+        let long = summary_question("the words", "n0nce", Some(&"é".repeat(50_000)), &[]);
         assert!(long.len() < 2_000, "{}", long.len());
         let (inside, outside) = asked.split_once("</data n0nce>").unwrap();
         assert_eq!(inside, "<data n0nce>\nthe words\n");

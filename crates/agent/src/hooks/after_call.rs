@@ -6,7 +6,7 @@ use mainstay_tools::{Outcome, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use super::before_call::remark;
-use super::payload::Called;
+use super::payload::HookedCall;
 use super::{HookReply, Hooks, Moment, Payload, fire};
 use crate::calls::call::RunnableCall;
 
@@ -23,7 +23,7 @@ pub(crate) async fn run_hooks_after(
     if !hooks.any(moment) {
         return HookReply::default();
     }
-    let called = Called {
+    let called = HookedCall {
         id: call.id.as_str(),
         tool: &call.name,
         arguments: &call.arguments,

@@ -3,7 +3,7 @@
 use mainstay_tools::keeper::{Ended, Exit};
 use serde_json::Value;
 
-use super::{Failure, Hook, Moment};
+use super::{Hook, Moment, OnHookFailure};
 
 /// The longest text that a hook brings into a conversation.
 const LONGEST: usize = 10_000;
@@ -50,7 +50,7 @@ impl HookReply {
         match (&self.input, input) {
             (None, input) => self.input = input,
             (Some(first), Some(second)) if *first != second => {
-                let words = "two hooks changed the same call differently; the first one holds";
+                let words = "two hooks changed the same call; the first change is used";
                 self.notices.push(words.to_owned());
             }
             (Some(_), _) => {}
@@ -59,25 +59,25 @@ impl HookReply {
         self.notices.extend(notices);
     }
 
-    /// What a hook that failed means.
+    /// The reply of a hook that failed: a notice, and a block if its configuration says so.
     pub(super) fn failed(hook: &Hook, how: &str) -> Self {
         let name = short(&hook.command);
         let moment = hook.moment.name();
         let mut heard = Self::default();
         heard.notices.push(format!("the {moment} hook `{name}` {how}"));
-        if hook.failure == Failure::Blocks {
-            heard.block = Some(format!("the hook that has to agree, `{name}`, {how}"));
+        if hook.failure == OnHookFailure::Blocks {
+            heard.block = Some(format!("the required hook `{name}` {how}"));
         }
         heard
     }
 
-    /// What a hook meant that ended. `output` is all that it wrote; nothing where it was too much.
+    /// Reads the reply of a hook that ended. `output` is all that it wrote, `None` if that was too much.
     pub(super) fn read(hook: &Hook, ended: &Ended, output: Option<&[u8]>) -> Self {
         let errors = ended.errors.as_ref().map(|errors| errors.text()).unwrap_or_default();
         match &ended.how {
             Exit::Code(0) => match output.map(std::str::from_utf8) {
-                None => Self::failed(hook, "wrote more than anybody reads; it is ignored"),
-                Some(Err(_)) => Self::failed(hook, "wrote what is no text; it is ignored"),
+                None => Self::failed(hook, "wrote too much output; it is ignored"),
+                Some(Err(_)) => Self::failed(hook, "wrote output that is not text; it is ignored"),
                 Some(Ok(text)) => Self::said(hook, text.trim()),
             },
             Exit::Code(2) => {
@@ -110,9 +110,7 @@ impl HookReply {
         if text.starts_with('{') {
             return match serde_json::from_str(text) {
                 Ok(answer) => Self::answered(hook, &answer),
-                Err(error) => {
-                    Self::failed(hook, &format!("wrote JSON that cannot be read: {error}"))
-                }
+                Err(error) => Self::failed(hook, &format!("wrote invalid JSON: {error}")),
             };
         }
         let mut heard = Self::default();
@@ -121,7 +119,7 @@ impl HookReply {
             Moment::SessionStart | Moment::UserPromptSubmit | Moment::PreCompact
         );
         if text.contains('\0') {
-            return Self::failed(hook, "wrote what is no text; it is ignored");
+            return Self::failed(hook, "wrote output that is not text; it is ignored");
         }
         if adds && !text.is_empty() {
             heard.context.push(bounded(text));
@@ -163,11 +161,12 @@ impl HookReply {
 }
 
 fn unknown_word(hook: &Hook, word: &str) -> String {
-    let (name, word) = (short(&hook.command), short(word));
-    format!("the {} hook `{name}` decided {word:?}, which means nothing here", hook.moment.name())
+    let name = short(&hook.command);
+    let word = short(word);
+    format!("the {} hook `{name}` gave the unknown decision {word:?}", hook.moment.name())
 }
 
-/// A reason, which nobody may leave out.
+/// A reason. A hook that gave none is quoted as saying so.
 fn reason(said: &str) -> String {
     match said.trim() {
         "" => "it gave no reason".to_owned(),

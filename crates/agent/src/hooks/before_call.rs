@@ -8,7 +8,7 @@ use mainstay_message::Redactor;
 use mainstay_tools::{Piece, Workplace};
 use serde_json::Value;
 
-use super::payload::Called;
+use super::payload::HookedCall;
 use super::session_hooks::show_notices;
 use super::{HookReply, Moment, Payload, Permission, fire, names};
 use crate::calls::call::ToolCall;
@@ -46,7 +46,7 @@ impl TurnRunner<'_> {
             let arguments = call.arguments.as_ref().ok().filter(|_| self.awaits_hooks(call));
             let (hooks, workplace, session) = (&hooks, &workplace, &session);
             async move {
-                let called = Called {
+                let called = HookedCall {
                     id: call.id.as_str(),
                     tool: &call.asked.name,
                     arguments: arguments?,

@@ -107,7 +107,7 @@ pub(super) fn inward(tool: &str, answered: &Value) -> Value {
     Value::Object(ours)
 }
 
-/// A number, without a fraction where it has none.
+/// A JSON number, an integer if it has no fraction.
 fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked")]
     if value.fract() == 0.0 && value.abs() < 1e15 { (value as i64).into() } else { value.into() }

@@ -37,8 +37,8 @@ pub(crate) async fn fire(
     let bytes = payload.bytes(session, &workplace.workspace);
     if bytes.len() > LONGEST_PAYLOAD {
         let name = payload.moment.name();
-        reply.notices.push(format!("{name} hooks were not run: there is too much to tell them"));
-        reply.block = Some("it is too long for the hooks that have to see it".to_owned());
+        reply.notices.push(format!("{name} hooks were not run: their input is too large"));
+        reply.block = Some("it is too long for the hooks that check it".to_owned());
         return reply;
     }
     let running = matching.into_iter().map(|hook| run(hook, &bytes, session, workplace));
@@ -59,14 +59,14 @@ async fn run(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) 
     let ended = match running.await {
         Ok(Ok(ended)) => ended,
         Ok(Err(error)) => return HookReply::failed(hook, &format!("could not be run: {error}")),
-        Err(_) => return HookReply::failed(hook, "did not end, and its keeper does not answer"),
+        Err(_) => return HookReply::failed(hook, "did not end, and its keeper does not respond"),
     };
     let output = output(&ended);
     let mut reply = HookReply::read(hook, &ended, output.as_deref());
     if !ended.left.is_empty() {
         // What a hook starts ends with it.
         if workplace.keeper.stop(&job.key).await.is_err() {
-            reply.join(HookReply::failed(hook, "left processes that cannot be ended"));
+            reply.join(HookReply::failed(hook, "left processes that could not be stopped"));
         }
     }
     reply
@@ -84,7 +84,7 @@ fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job
     let project = workplace.workspace.display().to_string();
     environment.push(("CLAUDE_PROJECT_DIR".to_owned(), project));
     Job {
-        // A new one each time: it is an effect of its own.
+        // A new key each time: a hook that runs again is another job.
         key: format!("hook-{}", Id::new()),
         session: session.to_owned(),
         program: Program::Line(hook.command.clone()),
@@ -95,12 +95,12 @@ fn job(hook: &Hook, payload: &[u8], session: &str, workplace: &Workplace) -> Job
         given: Some(payload.to_vec()),
         streams: Streams::Apart,
         background: false,
-        // It is the user's own.
+        // The user configured it and it may need the network or the home; a sandbox would break it.
         sandbox: None,
     }
 }
 
-/// All that a hook wrote; nothing where it is too much.
+/// All that a hook wrote. Returns `None` if it is more than is read.
 fn output(ended: &Ended) -> Option<Vec<u8>> {
     let shown = &ended.output;
     let whole = (shown.total <= LONGEST_OUTPUT).then(|| shown.whole());

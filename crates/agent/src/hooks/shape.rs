@@ -5,31 +5,30 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::matcher::Matcher;
-use super::{Failure, Hook, Hooks, Moment};
+use super::{Hook, Hooks, Moment, OnHookFailure};
 
 /// How long a hook may take unless it says otherwise.
 const USUAL_LIMIT: Duration = Duration::from_secs(30);
 
 impl Hooks {
     /// Adds what a file says: an object of lists, by moment. Each of a list's objects has a command,
-    /// or a list `hooks` of objects that have one, and may have a `matcher`. Answers warnings; the
+    /// or a list `hooks` of objects that have one, and may have a `matcher`. Returns warnings; the
     /// error says what cannot be used. A hook that is meant to prevent something must not be
     /// dropped for a slip of the pen, so most slips are errors.
     pub fn add(&mut self, said: &Value) -> Result<Vec<String>, String> {
-        let said = said.as_object().ok_or("hooks are no table of moments")?;
+        let said = said.as_object().ok_or("hooks must be a table of events")?;
         let mut warnings = Vec::new();
         for (name, groups) in said {
             let Some(moment) = Moment::ALL.into_iter().find(|moment| moment.name() == name) else {
                 let known = Moment::ALL.map(Moment::name).join(", ");
-                warnings
-                    .push(format!("hooks for `{name}` are never run; there are hooks for {known}"));
+                warnings.push(format!("unknown hook event `{name}`; known events are {known}"));
                 continue;
             };
-            let groups = groups.as_array().ok_or_else(|| format!("hooks.{name} is no list"))?;
+            let groups = groups.as_array().ok_or_else(|| format!("hooks.{name} must be a list"))?;
             for group in groups {
                 let group = group
                     .as_object()
-                    .ok_or_else(|| format!("hooks.{name} has an item that is no table"))?;
+                    .ok_or_else(|| format!("every item of hooks.{name} must be a table"))?;
                 self.add_group(moment, group, &mut warnings)
                     .map_err(|wrong| format!("hooks.{name}: {wrong}"))?;
             }
@@ -46,15 +45,15 @@ impl Hooks {
         let matcher = match group.get("matcher") {
             None | Some(Value::Null) => Matcher::All,
             Some(Value::String(text)) => Matcher::read(text)
-                .map_err(|wrong| format!("the matcher {text:?} cannot be used: {wrong}"))?,
-            Some(_) => return Err("a matcher is no text".to_owned()),
+                .map_err(|wrong| format!("the matcher {text:?} is not valid: {wrong}"))?,
+            Some(_) => return Err("a matcher must be text".to_owned()),
         };
         let Some(listed) = group.get("hooks") else {
             return self.add_hook(moment, matcher, group, warnings);
         };
         strangers(moment, group, &["matcher", "hooks", "description"], warnings);
-        for hook in listed.as_array().ok_or("`hooks` is no list")? {
-            let hook = hook.as_object().ok_or("a hook is no table")?;
+        for hook in listed.as_array().ok_or("`hooks` must be a list")? {
+            let hook = hook.as_object().ok_or("a hook must be a table")?;
             self.add_hook(moment, matcher.clone(), hook, warnings)?;
         }
         Ok(())
@@ -69,7 +68,7 @@ impl Hooks {
     ) -> Result<(), String> {
         if let Some(kind) = hook.get("type").filter(|kind| kind.as_str() != Some("command")) {
             warnings.push(format!(
-                "a hook for {} has the type {kind} and is never run; only commands are",
+                "a hook for {} has the type {kind} and is never run; only commands are supported",
                 moment.name()
             ));
             return Ok(());
@@ -85,12 +84,14 @@ impl Hooks {
                 .as_f64()
                 .filter(|seconds| *seconds > 0.0)
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-                .ok_or_else(|| format!("the timeout {seconds} is no number of seconds above 0"))?,
+                .ok_or_else(|| {
+                    format!("the timeout {seconds} must be a number of seconds above 0")
+                })?,
         };
         let failure = match hook.get("onFailure").or_else(|| hook.get("on_failure")) {
-            None | Some(Value::Null) => Failure::Told,
-            Some(Value::String(word)) if word == "block" => Failure::Blocks,
-            Some(Value::String(word)) if word == "warn" || word == "allow" => Failure::Told,
+            None | Some(Value::Null) => OnHookFailure::Told,
+            Some(Value::String(word)) if word == "block" => OnHookFailure::Blocks,
+            Some(Value::String(word)) if word == "warn" || word == "allow" => OnHookFailure::Told,
             Some(other) => {
                 return Err(format!("on_failure is {other}; write \"block\" or \"warn\""));
             }
@@ -108,7 +109,7 @@ fn strangers(
 ) {
     for key in table.keys().filter(|key| !known.contains(&key.as_str())) {
         let name = moment.name();
-        warnings.push(format!("a hook for {name} has `{key}`, which means nothing here"));
+        warnings.push(format!("a hook for {name} has the unknown key `{key}`"));
     }
 }
 

@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How many memories are found where nobody says, and at most.
+/// How many memories are found by default, and at most.
 const USUAL: usize = 5;
 const MOST: usize = 50;
 
 // What a model writes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct MemoryArguments {
     action: Verb,
     /// The fact, or what to search for.
     text: Option<String>,
@@ -79,7 +79,7 @@ pub(super) struct NoteChange {
 
 /// What a model asks for, with all that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum MemoryRequest {
     Add { text: String, category: String, tags: Vec<String>, entities: Option<Vec<String>> },
     Search { text: String, limit: usize },
     Query { mode: Mode, entities: Vec<String>, category: Option<String>, limit: usize },
@@ -90,12 +90,12 @@ pub(super) enum Asked {
 
 /// The schema of the arguments.
 pub(super) fn schema() -> Schema {
-    mainstay_tools::parameters::<Arguments>()
+    mainstay_tools::parameters::<MemoryArguments>()
 }
 
 /// Reads a call's arguments; a failure tells the model what is missing.
-pub(super) fn arguments(arguments: &Value) -> Result<Asked, Outcome> {
-    let given: Arguments = mainstay_tools::arguments(arguments)?;
+pub(super) fn arguments(arguments: &Value) -> Result<MemoryRequest, Outcome> {
+    let given: MemoryArguments = mainstay_tools::arguments(arguments)?;
     let missing = |what: &str| Outcome::failed(format!("{what} Nothing was done."));
     let text = given.text.filter(|text| !text.trim().is_empty());
     let text = |what| text.clone().ok_or_else(|| missing(what));
@@ -103,13 +103,15 @@ pub(super) fn arguments(arguments: &Value) -> Result<Asked, Outcome> {
     let id = || id.clone().ok_or_else(|| missing("Say which memory: `id`, such as facts:12."));
     let limit = given.limit.unwrap_or(USUAL).clamp(1, MOST);
     Ok(match given.action {
-        Verb::Add => Asked::Add {
+        Verb::Add => MemoryRequest::Add {
             text: text("Say what to remember: `text`.")?,
             category: given.category.unwrap_or_default(),
             tags: given.tags.unwrap_or_default(),
             entities: given.entities,
         },
-        Verb::Search => Asked::Search { text: text("Say what to look for: `text`.")?, limit },
+        Verb::Search => {
+            MemoryRequest::Search { text: text("Say what to look for: `text`.")?, limit }
+        }
         Verb::Query => {
             let mode = given
                 .mode
@@ -120,13 +122,13 @@ pub(super) fn arguments(arguments: &Value) -> Result<Asked, Outcome> {
                 (_, 0) => return Err(missing("Say whom or what it is about: `entities`.")),
                 _ => return Err(missing("That takes one of `entities`; `reason` takes several.")),
             }
-            Asked::Query { mode, entities, category: given.category, limit }
+            MemoryRequest::Query { mode, entities, category: given.category, limit }
         }
-        Verb::Feedback => Asked::Feedback {
+        Verb::Feedback => MemoryRequest::Feedback {
             id: id()?,
             helpful: given.helpful.ok_or_else(|| missing("Say whether it was `helpful`."))?,
         },
-        Verb::Forget => Asked::Forget { id: id()? },
+        Verb::Forget => MemoryRequest::Forget { id: id()? },
         Verb::Note => {
             let about = given.about.ok_or_else(|| missing("Say `about`: user or workspace."))?;
             let changes = given.changes.unwrap_or_default();
@@ -135,7 +137,7 @@ pub(super) fn arguments(arguments: &Value) -> Result<Asked, Outcome> {
                     "Say what to change: `changes`, each with `old`, `new` or both.",
                 ));
             }
-            Asked::Note { about, changes }
+            MemoryRequest::Note { about, changes }
         }
     })
 }
@@ -155,7 +157,7 @@ impl NoteChange {
     }
 
     /// The same in words, after "to remember".
-    pub(super) fn spoken(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => format!("“{new}” instead of “{old}”"),
             (Some(old), None) => format!("no longer “{old}”"),
@@ -165,7 +167,7 @@ impl NoteChange {
 }
 
 impl About {
-    pub(super) fn spoken(self) -> &'static str {
+    pub(super) fn subject(self) -> &'static str {
         match self {
             About::User => "the user",
             About::Workspace => "this workspace",

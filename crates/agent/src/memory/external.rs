@@ -19,11 +19,11 @@ use mainstay_tools::Keeper;
 use tokio::time::{Instant, timeout};
 
 pub use choice::{Choice, Wishes};
-pub use command::Command;
-pub use server::Server;
+pub use command::CommandProvider;
+pub use server::ServerProvider;
 
-use self::health::{Health, Standing};
-use super::{Memory, NewMemory, Provider, Query, Reply, Trouble};
+use self::health::{Availability, Health};
+use super::{Memory, NewMemory, Provider, ProviderError, Query, Reply};
 use crate::turn::end::duration;
 
 /// How long a provider is waited for unless it says otherwise.
@@ -44,7 +44,7 @@ pub struct Description {
     /// Its name, a word.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// How long it is waited for.
     pub limit: Duration,
     /// How long nobody asks it after it failed.
@@ -57,28 +57,28 @@ pub struct Description {
 
 /// What a provider is.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum ProviderKind {
     /// A command that is run for each question.
-    Command(Command),
+    Command(CommandProvider),
     /// An MCP server that is started once, or is there already.
-    Server(Box<Server>),
+    Server(Box<ServerProvider>),
 }
 
 /// A provider that is not of this program. Clones are the same one.
 #[derive(Clone)]
 pub struct External {
-    parts: Arc<Parts>,
+    parts: Arc<ExternalParts>,
 }
 
-struct Parts {
+struct ExternalParts {
     description: Description,
-    means: Means,
+    means: Connection,
     health: Health,
 }
 
-enum Means {
-    Command(command::Runner),
-    Server(Box<server::Asker>),
+enum Connection {
+    Command(command::CommandRunner),
+    Server(Box<server::ServerClient>),
 }
 
 impl External {
@@ -86,14 +86,16 @@ impl External {
     pub fn new(description: Description, keeper: &Keeper) -> Self {
         let limit = description.limit;
         let means = match &description.kind {
-            Kind::Command(command) => {
-                Means::Command(command::Runner::new(command.clone(), keeper.clone(), limit))
-            }
-            Kind::Server(server) => {
-                Means::Server(Box::new(server::Asker::new(server, keeper, limit)))
+            ProviderKind::Command(command) => Connection::Command(command::CommandRunner::new(
+                command.clone(),
+                keeper.clone(),
+                limit,
+            )),
+            ProviderKind::Server(server) => {
+                Connection::Server(Box::new(server::ServerClient::new(server, keeper, limit)))
             }
         };
-        Self { parts: Arc::new(Parts { description, means, health: Health::default() }) }
+        Self { parts: Arc::new(ExternalParts { description, means, health: Health::default() }) }
     }
 
     /// What the configuration says of it.
@@ -105,20 +107,20 @@ impl External {
     pub async fn look(&self, query: Query<'_>) -> Reply<(Vec<Memory>, Choice)> {
         let found = self.parts.recall(query).await?;
         let choice = match &self.parts.means {
-            Means::Command(_) => Choice::default(),
-            Means::Server(asker) => asker.choice(),
+            Connection::Command(_) => Choice::default(),
+            Connection::Server(asker) => asker.choice(),
         };
         Ok((found, choice))
     }
 }
 
-impl Parts {
+impl ExternalParts {
     /// Asks, within the limit.
     async fn recall(&self, query: Query<'_>) -> Reply<Vec<Memory>> {
         let asked = async {
             match &self.means {
-                Means::Command(runner) => runner.recall(query).await,
-                Means::Server(asker) => asker.recall(query).await,
+                Connection::Command(runner) => runner.recall(query).await,
+                Connection::Server(asker) => asker.recall(query).await,
             }
         };
         let mut found = self.in_time(asked).await?;
@@ -131,7 +133,7 @@ impl Parts {
 
     async fn in_time<T>(&self, asked: impl Future<Output = Reply<T>>) -> Reply<T> {
         let limit = self.description.limit;
-        let late = || Err(Trouble(format!("it did not answer within {}", duration(limit))));
+        let late = || Err(ProviderError(format!("it did not answer within {}", duration(limit))));
         timeout(limit, asked).await.unwrap_or_else(|_| late())
     }
 
@@ -147,26 +149,26 @@ impl Parts {
         }
     }
 
-    /// An error while it is left alone.
+    /// Fails while the provider is left alone after a failure.
     fn is_not_resting(&self) -> Reply<()> {
-        match self.health.standing(Instant::now()) {
-            Standing::Well | Standing::MayBeTried => Ok(()),
-            Standing::Rests(left) => {
+        match self.health.availability(Instant::now()) {
+            Availability::Well | Availability::MayBeTried => Ok(()),
+            Availability::Rests(left) => {
                 let left = duration(left);
-                Err(Trouble(format!("it failed before and is left alone for another {left}")))
+                Err(ProviderError(format!("it failed before and is not asked again for {left}")))
             }
         }
     }
 
     /// Leaves it alone from now on. What may be stuck is ended.
-    async fn rests(&self, Trouble(why): Trouble) -> Trouble {
+    async fn rests(&self, ProviderError(why): ProviderError) -> ProviderError {
         let rest = self.description.rest;
-        // First of all: nobody waits for it again, also if this is not waited for.
+        // This comes first: it holds even if this future is dropped while the server is reset.
         self.health.failed(Instant::now() + rest);
-        if let Means::Server(asker) = &self.means {
+        if let Connection::Server(asker) = &self.means {
             asker.reset().await;
         }
-        Trouble(format!("{why}; it is left alone for {}", duration(rest)))
+        ProviderError(format!("{why}; it is not asked again for {}", duration(rest)))
     }
 }
 
@@ -186,10 +188,10 @@ impl Provider for External {
 
     fn recall<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Reply<Vec<Memory>>> {
         Box::pin(async move {
-            match self.parts.health.standing(Instant::now()) {
-                Standing::Well => self.parts.recall_and_note(query).await,
-                Standing::Rests(_) => Ok(Vec::new()),
-                Standing::MayBeTried => {
+            match self.parts.health.availability(Instant::now()) {
+                Availability::Well => self.parts.recall_and_note(query).await,
+                Availability::Rests(_) => Ok(Vec::new()),
+                Availability::MayBeTried => {
                     try_again(self.parts.clone(), query);
                     Ok(Vec::new())
                 }
@@ -203,16 +205,18 @@ impl Provider for External {
             if !parts.description.write {
                 return Ok(None);
             }
-            let without = |Trouble(why)| Trouble(format!("{why}; it does not have this"));
+            let without =
+                |ProviderError(why)| ProviderError(format!("{why}; this was not saved there"));
             parts.is_not_resting().map_err(without)?;
             let asked = async {
                 match &parts.means {
-                    Means::Command(runner) => runner.remember(new).await,
-                    Means::Server(asker) => asker.remember(new).await,
+                    Connection::Command(runner) => runner.remember(new).await,
+                    Connection::Server(asker) => asker.remember(new).await,
                 }
             };
-            // Nothing is lost in silence: the store has it, and whoever reads this knows who may not.
-            let unsure = |Trouble(why)| Trouble(format!("{why}; it may not have this"));
+            // The store has the memory. The model reads that this provider may not have it.
+            let unsure =
+                |ProviderError(why)| ProviderError(format!("{why}; this may not be saved there"));
             let kept = match parts.in_time(asked).await {
                 Ok(kept) => kept,
                 Err(trouble) => return Err(unsure(parts.rests(trouble).await)),
@@ -231,8 +235,8 @@ impl Provider for External {
             parts.is_not_resting()?;
             let asked = async {
                 match &parts.means {
-                    Means::Command(runner) => runner.forget(id).await,
-                    Means::Server(asker) => asker.forget(id).await,
+                    Connection::Command(runner) => runner.forget(id).await,
+                    Connection::Server(asker) => asker.forget(id).await,
                 }
             };
             match parts.in_time(asked).await {
@@ -244,12 +248,13 @@ impl Provider for External {
 }
 
 /// Asks one that failed once more, beside the turn, which does not wait.
-fn try_again(parts: Arc<Parts>, query: Query<'_>) {
-    let (text, limit) = (query.text.to_owned(), query.limit);
+fn try_again(parts: Arc<ExternalParts>, query: Query<'_>) {
+    let text = query.text.to_owned();
+    let limit = query.limit;
     let (session, workspace) =
         (query.place.session.to_owned(), query.place.workspace.to_path_buf());
     tokio::spawn(async move {
-        let place = super::Place { session: &session, workspace: &workspace };
+        let place = super::MemoryPlace { session: &session, workspace: &workspace };
         // Whoever asks next learns what came of it.
         let _ = parts.recall_and_note(Query { text: &text, limit, place }).await;
     });

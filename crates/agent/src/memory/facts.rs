@@ -8,7 +8,7 @@ use mainstay_memory::facts::{self, Fact, FoundFact};
 use mainstay_memory::words;
 use mainstay_store::{OwnerId, Store};
 
-use super::{Memory, Provider, Query, Reply, Trouble};
+use super::{Memory, Provider, ProviderError, Query, Reply};
 use crate::agent::blocking;
 
 /// What facts of the store are known by.
@@ -49,7 +49,7 @@ impl Provider for Facts {
             });
             match found {
                 Ok(found) => Ok(weighed(query.text, found)),
-                Err(error) => Err(Trouble(error.to_string())),
+                Err(error) => Err(ProviderError(error.to_string())),
             }
         })
     }

@@ -28,9 +28,8 @@ pub(crate) fn remembered(texts: &[(String, String)], nonce: &str, room: u64) -> 
     let mut room = usize::try_from(room).unwrap_or(usize::MAX);
     for (_, said) in texts {
         // What looks like a heading of the prompt is none.
-        let lines = said.trim().lines().map(|line| match line.starts_with('#') {
-            true => format!(" {}", harmless(line)),
-            false => harmless(line),
+        let lines = said.trim().lines().map(|line| {
+            if line.starts_with('#') { format!(" {}", harmless(line)) } else { harmless(line) }
         });
         for line in lines {
             if line.len() > room {

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use mainstay_memory::notes::{self, Note, Scope};
 use mainstay_store::{OwnerId, Store};
 
-use super::{Place, Provider, Reply, Trouble};
+use super::{MemoryPlace, Provider, ProviderError, Reply};
 use crate::agent::blocking;
 
 /// The notes of an owner.
@@ -44,17 +44,17 @@ impl Provider for Notes {
         true
     }
 
-    fn prompt<'a>(&'a self, place: Place<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
+    fn prompt<'a>(&'a self, place: MemoryPlace<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
         Box::pin(async move {
             let read = self.read(&place.workspace.display().to_string());
-            let (user, workspace) = read.map_err(|error| Trouble(error.to_string()))?;
-            Ok(told(&user, &workspace))
+            let (user, workspace) = read.map_err(|error| ProviderError(error.to_string()))?;
+            Ok(notes_text(&user, &workspace))
         })
     }
 }
 
 /// Notes, a line each, further lines of one indented.
-fn told(user: &[Note], workspace: &[Note]) -> Option<String> {
+fn notes_text(user: &[Note], workspace: &[Note]) -> Option<String> {
     let parts = [("About the user:", user), ("About this workspace:", workspace)];
     let mut text = String::new();
     for (heading, notes) in parts.into_iter().filter(|(_, notes)| !notes.is_empty()) {

@@ -23,13 +23,13 @@ pub trait Provider: Send + Sync {
         Duration::from_secs(600)
     }
 
-    /// Whether a session must not begin where it cannot say what belongs into the prompt.
+    /// Whether a session must not begin if this provider cannot say what belongs into the prompt.
     fn is_essential(&self) -> bool {
         false
     }
 
     /// What belongs into the prompt of a new session. It is framed as data by whoever asks.
-    fn prompt<'a>(&'a self, _place: Place<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
+    fn prompt<'a>(&'a self, _place: MemoryPlace<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
         Box::pin(async { Ok(None) })
     }
 
@@ -38,29 +38,29 @@ pub trait Provider: Send + Sync {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Keeps a memory and answers what it is known by; nothing where it keeps none. The same key
-    /// twice is one memory: after a crash it is asked again.
+    /// Keeps a memory and returns its id, or `None` if the provider keeps none. The same key twice is one
+    /// memory: after a crash the call is made again.
     fn remember<'a>(&'a self, _new: NewMemory<'a>) -> BoxFuture<'a, Reply<Option<String>>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Forgets a memory of its own. False where there is none.
+    /// Forgets a memory of its own. Returns false if there is none.
     fn forget<'a>(&'a self, _id: &'a str) -> BoxFuture<'a, Reply<bool>> {
         Box::pin(async { Ok(false) })
     }
 }
 
 /// What a provider answers.
-pub type Reply<T> = Result<T, Trouble>;
+pub type Reply<T> = Result<T, ProviderError>;
 
 /// Why a provider has no answer, in a clause that can follow its name and a colon.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Trouble(pub String);
+pub struct ProviderError(pub String);
 
 /// Where memories are asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct MemoryPlace<'a> {
     /// The session that asks.
     pub session: &'a str,
     /// The directory it works in.
@@ -75,7 +75,7 @@ pub struct Query<'a> {
     /// How many are wanted at most.
     pub limit: usize,
     /// Where they are asked for.
-    pub place: Place<'a>,
+    pub place: MemoryPlace<'a>,
 }
 
 /// A memory.
@@ -89,9 +89,9 @@ pub struct Memory {
     pub score: f64,
     /// How far it is to be trusted, from 0 to 1, where the provider says so.
     pub trust: Option<f64>,
-    /// When it was kept or last confirmed, in milliseconds since 1970, where that is known.
+    /// When it was kept or last confirmed, in milliseconds since 1970, if that is known.
     pub at: Option<i64>,
-    /// Where it comes from, such as `user` or `session 0198…`, where that is known.
+    /// Where it comes from, such as `user` or `session 0198…`, if that is known.
     pub source: Option<String>,
     /// Whether it is from outside: it taints the session that is told of it.
     pub outside: bool,
@@ -111,5 +111,5 @@ pub struct NewMemory<'a> {
     /// Names it: the same key twice is one memory.
     pub key: &'a str,
     /// Where it is kept from.
-    pub place: Place<'a>,
+    pub place: MemoryPlace<'a>,
 }

@@ -9,7 +9,7 @@ use mainstay_tools::Fact;
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, Place, Query, frame};
+use super::{Memory, MemoryPlace, Query, frame};
 use crate::calls::record::nonce;
 use crate::session::notice::{self, NoticeFact, RecalledMemory};
 use crate::session::open::OpenSession;
@@ -76,19 +76,20 @@ impl OpenSession {
         input: &Input,
         cancel: &CancellationToken,
     ) -> Result<Recall> {
-        let parts = self.agent.parts.clone();
-        let settings = &parts.settings.memory;
+        let agent = self.agent.clone();
+        let settings = &agent.settings().memory;
         let words: Vec<&str> = input.content.iter().filter_map(Content::text).collect();
         let mut text = words.join("\n");
         text.truncate(text.floor_char_boundary(LONGEST));
-        let (session, workplace) = (self.id.to_string(), self.workplace.clone());
-        let place = Place { session: &session, workspace: &workplace.workspace };
+        let session = self.id.to_string();
+        let workplace = self.workplace.clone();
+        let place = MemoryPlace { session: &session, workspace: &workplace.workspace };
         // A child has the prompt of the session that began it.
         let begins = self.lineage.is_new && !self.is_child() && !self.recalled.in_prompt;
         let looks = settings.recall && settings.limit > 0 && !text.trim().is_empty();
         // One that was told already must not take the place of one that was not.
         let limit = settings.limit + self.recalled.names.len().min(MOST_TOLD);
-        let answers = parts.memory.ask(|provider| {
+        let answers = agent.parts.memory.ask(|provider| {
             let query = Query { text: &text, limit, place };
             Box::pin(async move {
                 let prompt = if begins { provider.prompt(place).await? } else { None };
@@ -105,7 +106,9 @@ impl OpenSession {
             })
         });
         let answers = answers.await;
-        let (mut notices, mut prompts, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut notices = Vec::new();
+        let mut prompts = Vec::new();
+        let mut found = Vec::new();
         for answered in answers {
             let name = answered.provider.name().to_owned();
             match answered.answer {
@@ -130,7 +133,7 @@ impl OpenSession {
             });
             let fact = NoticeFact::Recalled { memories: memories.collect() };
             let mut body = notice::notice(text, &fact);
-            redaction::body(&parts.settings.redactor, &mut body);
+            redaction::body(agent.redactor(), &mut body);
             self.pending_notices.push(body);
         }
         let memories = found.iter().map(|(provider, memory)| Recalled {
@@ -142,7 +145,7 @@ impl OpenSession {
         if !prompts.is_empty() {
             let window = self.agent.window();
             let mut text = frame::remembered(&prompts, &nonce(), prompt::room(window));
-            parts.settings.redactor.string(&mut text);
+            agent.redactor().string(&mut text);
             prompt::insert_before_instructions(&mut self.conversation.prompt, &text);
             self.conversation.size.add_prompt(text.len());
         }

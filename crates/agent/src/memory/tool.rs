@@ -4,7 +4,7 @@
 //! that is run again after a crash finds that, and changes nothing twice.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -16,10 +16,10 @@ use mainstay_store::{WriteTx, wall_millis};
 use mainstay_tools::{Action, Concurrency, Fact, Invocation, Outcome, Replay, Tool, Traits};
 use serde_json::Value;
 
-use super::arguments::{About, Asked, Mode, NoteChange, arguments};
+use super::arguments::{About, MemoryRequest, Mode, NoteChange, arguments};
 use super::facts::{FACTS, as_memory};
-use super::{Memory, NewMemory, Place, Query, external, frame};
-use crate::agent::{Parts, blocking};
+use super::{Memory, MemoryPlace, NewMemory, Query, external, frame};
+use crate::agent::{Agent, Parts, blocking};
 
 /// The tool's name.
 const NAME: &str = "memory";
@@ -45,15 +45,16 @@ impl MemoryTool {
 
     async fn answer(&self, call: Invocation<'_>) -> Result<Outcome, Outcome> {
         let asked = arguments(call.arguments)?;
-        let gone = || Outcome::failed("The agent is going. Nothing was done.");
+        let gone = || Outcome::failed("Mainstay is shutting down. Nothing was done.");
         let parts = self.agent.upgrade().ok_or_else(gone)?;
+        let agent = Agent { parts };
         match asked {
-            Asked::Search { text, limit } => search(&parts, call, &text, limit).await,
-            Asked::Query { mode, entities, category, limit } => {
+            MemoryRequest::Search { text, limit } => search(&agent, call, &text, limit).await,
+            MemoryRequest::Query { mode, entities, category, limit } => {
                 let within = Within { category, limit, ..Within::default() };
-                query(&parts, mode, &entities, &within)
+                query(&agent, mode, &entities, &within)
             }
-            Asked::Add { text, category, tags, entities } => {
+            MemoryRequest::Add { text, category, tags, entities } => {
                 let source = source(call);
                 let fact = NewFact {
                     content: text,
@@ -63,60 +64,65 @@ impl MemoryTool {
                     source: source.clone(),
                     key: Some(call.id.to_owned()),
                 };
-                let mut said = change(&parts, call, |tx| add(tx, &parts, &fact))?;
-                said.push_str(&tell_others(&parts, call, &fact).await);
+                let mut said = change(&agent, call, |tx| add(tx, &agent, &fact))?;
+                said.push_str(&tell_others(&agent, call, &fact).await);
                 Ok(Outcome::said(said))
             }
-            Asked::Feedback { id, helpful } => {
+            MemoryRequest::Feedback { id, helpful } => {
                 let id = own(&id)?;
-                change(&parts, call, |tx| feedback(tx, &parts, id, helpful)).map(Outcome::said)
+                change(&agent, call, |tx| feedback(tx, &agent, id, helpful)).map(Outcome::said)
             }
-            Asked::Forget { id } => match frame::split(&id) {
+            MemoryRequest::Forget { id } => match frame::split(&id) {
                 Some((provider, own)) if provider != FACTS => {
-                    forget_elsewhere(&parts, provider, own).await
+                    forget_elsewhere(&agent, provider, own).await
                 }
                 _ => {
                     let id = own(&id)?;
-                    change(&parts, call, |tx| forget(tx, &parts, id)).map(Outcome::said)
+                    change(&agent, call, |tx| forget(tx, &agent, id)).map(Outcome::said)
                 }
             },
-            Asked::Note { about, changes } => {
+            MemoryRequest::Note { about, changes } => {
                 let source = source(call);
                 let workspace = call.workplace.workspace.display().to_string();
                 if changes.is_empty() {
-                    return show_notes(&parts, about, &workspace);
+                    return show_notes(&agent, about, &workspace);
                 }
                 let changes: Vec<Change> = changes.into_iter().map(NoteChange::change).collect();
-                change(&parts, call, |tx| note(tx, &parts, about, &workspace, &changes, &source))
+                change(&agent, call, |tx| note(tx, &agent, about, &workspace, &changes, &source))
                     .map(Outcome::said)
             }
         }
     }
 
     /// What a person is asked about.
-    fn spoken(&self, asked: &Asked) -> Option<String> {
+    fn describe_change(&self, asked: &MemoryRequest) -> Option<String> {
         let of = |id: &str| match self.content(id) {
             Some(text) => format!("“{text}” ({id})"),
             None => id.to_owned(),
         };
         Some(match asked {
-            Asked::Search { .. } | Asked::Query { .. } => return None,
-            Asked::Add { text, .. } => format!("“{text}”"),
-            Asked::Feedback { id, helpful: true } => format!("that it helped to know {}", of(id)),
-            Asked::Feedback { id, helpful: false } => format!("that it misled to know {}", of(id)),
-            Asked::Forget { id } => format!("no longer {}", of(id)),
-            Asked::Note { changes, .. } if changes.is_empty() => return None,
-            Asked::Note { about, changes } => {
-                let changes: Vec<String> = changes.iter().map(NoteChange::spoken).collect();
-                format!("about {}: {}", about.spoken(), changes.join("; "))
+            MemoryRequest::Search { .. } | MemoryRequest::Query { .. } => return None,
+            MemoryRequest::Add { text, .. } => format!("“{text}”"),
+            MemoryRequest::Feedback { id, helpful: true } => {
+                format!("that it helped to know {}", of(id))
+            }
+            MemoryRequest::Feedback { id, helpful: false } => {
+                format!("that it misled to know {}", of(id))
+            }
+            MemoryRequest::Forget { id } => format!("no longer {}", of(id)),
+            MemoryRequest::Note { changes, .. } if changes.is_empty() => return None,
+            MemoryRequest::Note { about, changes } => {
+                let changes: Vec<String> = changes.iter().map(NoteChange::describe).collect();
+                format!("about {}: {}", about.subject(), changes.join("; "))
             }
         })
     }
 
     /// What a fact says.
     fn content(&self, id: &str) -> Option<String> {
-        let (parts, id) = (self.agent.upgrade()?, own(id).ok()?);
-        let found = blocking(|| parts.store.read(|tx| facts::get(tx, parts.owner, id)));
+        let agent = Agent { parts: self.agent.upgrade()? };
+        let id = own(id).ok()?;
+        let found = agent.read(|tx| facts::get(tx, agent.owner(), id));
         found.ok()?.map(|fact| fact.content)
     }
 }
@@ -142,7 +148,7 @@ impl Tool for MemoryTool {
     fn action(&self, call: &Invocation<'_>) -> Action {
         // What is not understood does nothing: the model is told what is wrong.
         let asked = arguments(call.arguments).ok();
-        match asked.and_then(|asked| self.spoken(&asked)) {
+        match asked.and_then(|asked| self.describe_change(&asked)) {
             Some(what) => Action::Persist(what),
             None => Action::Read,
         }
@@ -159,69 +165,70 @@ impl Tool for MemoryTool {
 
 /// Makes a change once, whatever becomes of the process: what came of it is known by the call's id.
 fn change(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     call: Invocation<'_>,
     mut work: impl FnMut(&mut WriteTx<'_>) -> Done + Send,
 ) -> Result<String, Outcome> {
     let done = blocking(|| {
-        parts.store.write(|tx| {
-            if let Some(said) = done::find(tx, parts.owner, call.id)? {
+        agent.parts.store.write(|tx| {
+            if let Some(said) = done::find(tx, agent.owner(), call.id)? {
                 return Ok(said);
             }
             let said = work(tx)?;
-            done::note(tx, parts.owner, call.id, &said)?;
+            done::note(tx, agent.owner(), call.id, &said)?;
             Ok(said)
         })
     });
     done.map_err(|error: Error| unchanged(&error))
 }
 
-fn add(tx: &mut WriteTx<'_>, parts: &Parts, fact: &NewFact) -> Done {
-    Ok(match facts::add(tx, parts.owner, fact)? {
+fn add(tx: &mut WriteTx<'_>, agent: &Agent, fact: &NewFact) -> Done {
+    Ok(match facts::add(tx, agent.owner(), fact)? {
         Added::New(id) => format!("Remembered:\n- [{FACTS}:{id}]"),
-        Added::Known(id) => format!("That was known already:\n- [{FACTS}:{id}]"),
+        Added::Known(id) => format!("Already known:\n- [{FACTS}:{id}]"),
     })
 }
 
-fn feedback(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId, helpful: bool) -> Done {
-    match facts::feedback(tx, parts.owner, id, helpful)? {
+fn feedback(tx: &mut WriteTx<'_>, agent: &Agent, id: FactId, helpful: bool) -> Done {
+    match facts::feedback(tx, agent.owner(), id, helpful)? {
         Some(trust) => Ok(format!("{FACTS}:{id} is now trusted {trust:.2}.")),
         None => Err(unknown(id)),
     }
 }
 
-fn forget(tx: &mut WriteTx<'_>, parts: &Parts, id: FactId) -> Done {
-    match facts::forget(tx, parts.owner, id)? {
-        true => Ok(format!("{FACTS}:{id} is forgotten.")),
-        false => Err(unknown(id)),
+fn forget(tx: &mut WriteTx<'_>, agent: &Agent, id: FactId) -> Done {
+    if facts::forget(tx, agent.owner(), id)? {
+        Ok(format!("{FACTS}:{id} is forgotten."))
+    } else {
+        Err(unknown(id))
     }
 }
 
 fn note(
     tx: &mut WriteTx<'_>,
-    parts: &Parts,
+    agent: &Agent,
     about: About,
     workspace: &str,
     changes: &[Change],
     source: &str,
 ) -> Done {
-    let (scope, limit) = scope(parts, about, workspace);
-    let notes = notes::change(tx, parts.owner, scope, changes, source, limit)?
+    let (scope, limit) = scope(agent, about, workspace);
+    let notes = notes::change(tx, agent.owner(), scope, changes, source, limit)?
         .map_err(|refused| Error::Refused(refused.to_string()))?;
     let said = listed(about, &notes, limit);
-    Ok(format!("{said}\nSessions that begin from now on are told them."))
+    Ok(format!("{said}\nNew sessions are told them."))
 }
 
 /// Shows notes, which changes nothing.
-fn show_notes(parts: &Arc<Parts>, about: About, workspace: &str) -> Result<Outcome, Outcome> {
-    let (scope, limit) = scope(parts, about, workspace);
-    let notes = blocking(|| parts.store.read(|tx| notes::read(tx, parts.owner, scope)));
+fn show_notes(agent: &Agent, about: About, workspace: &str) -> Result<Outcome, Outcome> {
+    let (scope, limit) = scope(agent, about, workspace);
+    let notes = agent.read(|tx| notes::read(tx, agent.owner(), scope));
     let notes = notes.map_err(|error| unchanged(&error.into()))?;
     Ok(Outcome::said(listed(about, &notes, limit)))
 }
 
-fn scope<'a>(parts: &Parts, about: About, workspace: &'a str) -> (notes::Scope<'a>, usize) {
-    let settings = &parts.settings.memory;
+fn scope<'a>(agent: &Agent, about: About, workspace: &'a str) -> (notes::Scope<'a>, usize) {
+    let settings = &agent.settings().memory;
     match about {
         About::User => (notes::Scope::User, settings.user_limit),
         About::Workspace => (notes::Scope::Workspace(workspace), settings.workspace_limit),
@@ -230,7 +237,7 @@ fn scope<'a>(parts: &Parts, about: About, workspace: &'a str) -> (notes::Scope<'
 
 fn listed(about: About, notes: &[Note], limit: usize) -> String {
     let size = notes::size(notes.iter().map(|note| note.text.as_str()));
-    let about = about.spoken();
+    let about = about.subject();
     let mut said = format!("The notes about {about} ({size} of {limit} characters) are:");
     for note in notes {
         said.push_str(&format!("\n- {}", frame::harmless(&note.text)));
@@ -242,14 +249,16 @@ fn listed(about: About, notes: &[Note], limit: usize) -> String {
 }
 
 async fn search(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     call: Invocation<'_>,
     text: &str,
     limit: usize,
 ) -> Result<Outcome, Outcome> {
-    let place = Place { session: call.session, workspace: &call.workplace.workspace };
-    let answers = parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
-    let (mut found, mut troubles) = (Vec::new(), Vec::new());
+    let place = MemoryPlace { session: call.session, workspace: &call.workplace.workspace };
+    let answers =
+        agent.parts.memory.ask(|provider| provider.recall(Query { text, limit, place })).await;
+    let mut found = Vec::new();
+    let mut troubles = Vec::new();
     for answered in answers {
         let name = answered.provider.name();
         match answered.answer {
@@ -267,17 +276,17 @@ async fn search(
 }
 
 fn query(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     mode: Mode,
     entities: &[String],
     within: &Within,
 ) -> Result<Outcome, Outcome> {
-    let found = blocking(|| parts.store.read(|tx| mode.ask(tx, parts.owner, entities, within)));
+    let found = agent.read(|tx| mode.ask(tx, agent.owner(), entities, within));
     let found = found.map_err(|error| unchanged(&error))?;
     let found: Vec<_> =
         found.into_iter().map(|(fact, score)| (FACTS.to_owned(), as_memory(fact, score))).collect();
     Ok(match mode {
-        Mode::Contradict if !found.is_empty() => shown("These disagree, two by two:", &found),
+        Mode::Contradict if !found.is_empty() => shown("These pairs disagree:", &found),
         _ => shown(BEST_FIRST, &found),
     })
 }
@@ -285,7 +294,7 @@ fn query(
 /// What was found, for the model.
 fn shown(heading: &str, found: &[(String, Memory)]) -> Outcome {
     if found.is_empty() {
-        return Outcome::said("Nothing is remembered of that.");
+        return Outcome::said("No memories found.");
     }
     let now = wall_millis();
     let lines: Vec<String> =
@@ -301,16 +310,16 @@ fn shown(heading: &str, found: &[(String, Memory)]) -> Outcome {
 
 /// Tells the others who keep memories of a new one. They know it by the call's id, so that telling
 /// them twice is telling them once.
-async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -> String {
+async fn tell_others(agent: &Agent, call: Invocation<'_>, fact: &NewFact) -> String {
     let new = NewMemory {
         text: &fact.content,
         category: &fact.category,
         tags: &fact.tags,
         source: &fact.source,
         key: call.id,
-        place: Place { session: call.session, workspace: &call.workplace.workspace },
+        place: MemoryPlace { session: call.session, workspace: &call.workplace.workspace },
     };
-    let answers = parts.memory.ask(|provider| provider.remember(new)).await;
+    let answers = agent.parts.memory.ask(|provider| provider.remember(new)).await;
     let mut said = String::new();
     for answered in answers {
         match answered.answer {
@@ -325,14 +334,10 @@ async fn tell_others(parts: &Arc<Parts>, call: Invocation<'_>, fact: &NewFact) -
     said
 }
 
-async fn forget_elsewhere(
-    parts: &Arc<Parts>,
-    provider: &str,
-    id: &str,
-) -> Result<Outcome, Outcome> {
+async fn forget_elsewhere(agent: &Agent, provider: &str, id: &str) -> Result<Outcome, Outcome> {
     let unknown = || Outcome::failed(format!("There is no memory {provider}:{id}."));
-    let named = parts.memory.named(provider).ok_or_else(unknown)?;
-    match parts.memory.heard(named, named.forget(id)).await {
+    let named = agent.parts.memory.named(provider).ok_or_else(unknown)?;
+    match agent.parts.memory.await_answer(named, named.forget(id)).await {
         Ok(true) => Ok(Outcome::said(format!("{provider}:{id} is forgotten."))),
         Ok(false) => Err(unknown()),
         Err(words) => Err(Outcome::failed(format!("Nothing was forgotten: {words}"))),
@@ -355,7 +360,7 @@ fn own(id: &str) -> Result<FactId, Outcome> {
         None => id,
     };
     number.parse().map_err(|_| {
-        Outcome::failed(format!("{id:?} names no fact; they have ids such as {FACTS}:12."))
+        Outcome::failed(format!("{id:?} is not the id of a fact; ids look like {FACTS}:12."))
     })
 }
 
@@ -366,8 +371,6 @@ fn unknown(id: FactId) -> Error {
 fn unchanged(error: &Error) -> Outcome {
     match error {
         Error::Refused(words) => Outcome::failed(words.clone()),
-        error => {
-            Outcome::failed(format!("The memory cannot be used now: {error}. Nothing was changed."))
-        }
+        error => Outcome::failed(format!("Memory is not available: {error}. Nothing was changed.")),
     }
 }

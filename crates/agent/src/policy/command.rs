@@ -61,14 +61,14 @@ impl Class {
     ];
 
     /// What a command of this class does, in words that follow "this command".
-    pub fn spoken(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Read => "only looks",
             Self::WriteInside => "changes files in the workspace",
             Self::WriteOutside => "changes files outside the workspace",
             Self::Network => "reaches the network",
             Self::Execute => "runs code",
-            Self::Destructive => "may destroy what cannot be put back",
+            Self::Destructive => "may destroy data that cannot be restored",
             Self::Privilege => "runs as another user",
             Self::Control => "controls Mainstay itself",
         }
@@ -130,7 +130,7 @@ pub struct Stage {
     pub text: String,
     /// All that it may do.
     pub classes: Classes,
-    /// What "always" may remember of it; nothing where it must be asked about each time.
+    /// What "always" may remember of it. It is `None` if it must be asked about each time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
 }
@@ -160,17 +160,17 @@ impl std::fmt::Display for Prefix {
 
 /// What a whole line would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct LineJudgement {
     /// Every command in it, wherever it stands. A line that was read has at least one.
     pub stages: Vec<Stage>,
-    /// Why the line could not be read, where it could not.
+    /// Why the line could not be read. It is `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<&'static str>,
     /// Whether `bash` would run the line, and a plainer `sh` refuse a part of it.
     pub only_bash: bool,
 }
 
-impl Judged {
+impl LineJudgement {
     /// All that the line may do.
     pub fn classes(&self) -> Classes {
         self.stages.iter().fold(Classes::READ, |classes, stage| classes.and(stage.classes))
@@ -181,8 +181,8 @@ impl Judged {
         self.classes().worst()
     }
 
-    /// What "always" would remember: a prefix for every stage that does more than look. Nothing where
-    /// one of them must be asked about each time.
+    /// What "always" would remember: a prefix for every stage that does more than look. Returns `None`
+    /// if one of them must be asked about each time.
     pub fn prefixes(&self) -> Option<Vec<Prefix>> {
         let mut prefixes: Vec<Prefix> = Vec::new();
         for stage in &self.stages {
@@ -203,12 +203,12 @@ const LONGEST: usize = 64 * 1024;
 
 /// Says what a line would do when a shell runs it in the workspace. It takes a bounded time and a
 /// bounded depth of the stack, whatever the line is.
-pub fn judge(line: &str, workspace: &Path) -> Judged {
+pub fn judge(line: &str, workspace: &Path) -> LineJudgement {
     if line.len() > LONGEST {
         return unclear(line, "it is too long");
     }
     if line.chars().any(is_deceiving) {
-        return unclear(line, "there are characters in it that nobody sees");
+        return unclear(line, "it contains invisible characters");
     }
     let (mut stages, unclear) = walk::walk(line, workspace, Dialect::Bash);
     // `sh` is not `bash` everywhere. Where the two differ, the line is judged as each reads it.
@@ -226,7 +226,7 @@ pub fn judge(line: &str, workspace: &Path) -> Judged {
     if stages.is_empty() {
         stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
     }
-    Judged { stages, unclear, only_bash }
+    LineJudgement { stages, unclear, only_bash }
 }
 
 /// Whether a character shows nothing, or changes how others are shown.
@@ -252,10 +252,10 @@ fn feared(text: &str) -> Classes {
 }
 
 /// A line that cannot be read may do all that its words let one fear.
-fn unclear(line: &str, why: &'static str) -> Judged {
+fn unclear(line: &str, why: &'static str) -> LineJudgement {
     let text = line.chars().take(300).collect();
     let stage = Stage { text, classes: feared(line), prefix: None };
-    Judged { stages: vec![stage], unclear: Some(why), only_bash: false }
+    LineJudgement { stages: vec![stage], unclear: Some(why), only_bash: false }
 }
 
 #[cfg(test)]

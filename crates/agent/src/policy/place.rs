@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Where a path leads once links and `..` are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PathPlace {
     /// Into the workspace.
     Inside,
     /// To the workspace itself.
@@ -23,15 +23,15 @@ const LONGEST: usize = 4096;
 const LINKS: u32 = 40;
 
 /// Where a path leads, seen from the workspace, which it starts from if it is relative.
-pub(super) fn locate(path: &Path, workspace: &Path) -> Place {
-    let Ok(workspace) = workspace.canonicalize() else { return Place::Outside };
-    let Some(path) = real(&workspace.join(path)) else { return Place::Outside };
+pub(super) fn locate(path: &Path, workspace: &Path) -> PathPlace {
+    let Ok(workspace) = workspace.canonicalize() else { return PathPlace::Outside };
+    let Some(path) = real(&workspace.join(path)) else { return PathPlace::Outside };
     match path.strip_prefix(&workspace) {
-        Ok(inner) if inner.as_os_str().is_empty() => Place::Root,
-        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => Place::Git,
-        Ok(_) => Place::Inside,
-        Err(_) if is_temporary(&path, &workspace) => Place::Temporary,
-        Err(_) => Place::Outside,
+        Ok(inner) if inner.as_os_str().is_empty() => PathPlace::Root,
+        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => PathPlace::Git,
+        Ok(_) => PathPlace::Inside,
+        Err(_) if is_temporary(&path, &workspace) => PathPlace::Temporary,
+        Err(_) => PathPlace::Outside,
     }
 }
 
@@ -81,11 +81,11 @@ mod tests {
         let workspace = directory.path();
         std::os::unix::fs::symlink("b", workspace.join("a")).unwrap();
         std::os::unix::fs::symlink("a", workspace.join("b")).unwrap();
-        assert_eq!(locate(Path::new("a"), workspace), Place::Outside);
-        assert_eq!(locate(Path::new(&"x/".repeat(40_000)), workspace), Place::Outside);
-        assert_eq!(locate(Path::new("x/y/z"), workspace), Place::Inside);
-        assert_eq!(locate(Path::new("x/.git/hooks/y"), workspace), Place::Git);
-        assert_eq!(locate(Path::new("."), workspace), Place::Root);
-        assert_eq!(locate(Path::new("/tmp"), workspace), Place::Outside);
+        assert_eq!(locate(Path::new("a"), workspace), PathPlace::Outside);
+        assert_eq!(locate(Path::new(&"x/".repeat(40_000)), workspace), PathPlace::Outside);
+        assert_eq!(locate(Path::new("x/y/z"), workspace), PathPlace::Inside);
+        assert_eq!(locate(Path::new("x/.git/hooks/y"), workspace), PathPlace::Git);
+        assert_eq!(locate(Path::new("."), workspace), PathPlace::Root);
+        assert_eq!(locate(Path::new("/tmp"), workspace), PathPlace::Outside);
     }
 }

@@ -42,7 +42,7 @@ impl Rule {
     }
 
     /// What it lets through, in words.
-    pub fn spoken(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Command(prefix) => format!("commands that start with `{prefix}`"),
             Self::Directory(path) => format!("changes in {}", path.display()),
@@ -52,7 +52,7 @@ impl Rule {
 }
 
 impl Need {
-    /// What a stage needs; nothing where it must be asked about each time.
+    /// What a stage needs. Returns `None` if it must be asked about each time.
     pub(super) fn command(stage: &Stage) -> Option<Self> {
         stage.prefix.is_some().then(|| Self::Command(stage.clone()))
     }

@@ -10,7 +10,7 @@ use mainstay_message::{AssistantPart, Call, Content};
 use mainstay_tools::Fact;
 use serde::Serialize;
 
-use crate::approvals::requests::{Approval, Standing};
+use crate::approvals::requests::{Approval, RequestStanding};
 use crate::memory;
 use crate::policy::command::{self, Class};
 use crate::session::notice::{self, RecalledMemory};
@@ -23,15 +23,15 @@ pub struct Audit {
     /// Where the first of them came from.
     pub tainted_by: Option<String>,
     /// What happened.
-    pub items: Vec<Item>,
+    pub items: Vec<AuditItem>,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug, Serialize)]
-pub struct Item {
+pub struct AuditItem {
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// The number of its entry, where it is one.
+    /// The number of its entry. It is `None` for a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<i64>,
     /// The tool that did it.
@@ -40,13 +40,13 @@ pub struct Item {
     pub tainted: bool,
     /// What it was.
     #[serde(flatten)]
-    pub what: What,
+    pub what: AuditEvent,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum What {
+pub enum AuditEvent {
     /// Words came into the session.
     Came {
         /// Where from.
@@ -62,7 +62,7 @@ pub enum What {
         command: String,
         /// The worst that it may have done.
         class: Class,
-        /// How it ended; nothing where it goes on.
+        /// Its exit code. It is `None` if the command goes on.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
     },
@@ -119,8 +119,9 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                 let mut happened = done(&facts, call, workspace);
                 happened.extend(came(&facts, call, &result.name, &result.content));
                 for what in happened {
-                    let (tainted, tool) = (audit.tainted_since.is_some(), result.name.clone());
-                    let item = Item { at, seq: Some(entry.seq), tool, tainted, what };
+                    let tainted = audit.tainted_since.is_some();
+                    let tool = result.name.clone();
+                    let item = AuditItem { at, seq: Some(entry.seq), tool, tainted, what };
                     audit.push(item);
                 }
             }
@@ -132,9 +133,10 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
                 providers.dedup();
                 for provider in providers {
                     let origin = memory::external::origin(&provider);
-                    let what = What::Came { origin, outside: true, bytes };
-                    let (tainted, tool) = (audit.tainted_since.is_some(), "memory".to_owned());
-                    audit.push(Item { at, seq: Some(entry.seq), tool, tainted, what });
+                    let what = AuditEvent::Came { origin, outside: true, bytes };
+                    let tainted = audit.tainted_since.is_some();
+                    let tool = "memory".to_owned();
+                    audit.push(AuditItem { at, seq: Some(entry.seq), tool, tainted, what });
                 }
             }
             _ => {}
@@ -142,12 +144,12 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
     }
     for approval in approvals {
         let (at, by) = match &approval.standing {
-            Standing::Allowed(decided) | Standing::Denied(decided) => {
+            RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) => {
                 (decided.at, Some(decided.by.clone()))
             }
             _ => (approval.request.asked_at, None),
         };
-        let what = What::Asked {
+        let what = AuditEvent::Asked {
             action: approval.request.action.clone(),
             class: approval.request.class.as_str().to_owned(),
             standing: approval.standing.as_str().to_owned(),
@@ -155,7 +157,7 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
         };
         let tainted = audit.tainted_since.is_some_and(|since| at >= since);
         let tool = approval.request.tool.clone();
-        audit.items.push(Item { at, seq: None, tool, tainted, what });
+        audit.items.push(AuditItem { at, seq: None, tool, tainted, what });
     }
     // Entries keep their order. Within a millisecond a request follows the result before it: its own
     // has to wait for a person.
@@ -164,8 +166,8 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
 }
 
 impl Audit {
-    fn push(&mut self, item: Item) {
-        if let What::Came { origin, outside: true, .. } = &item.what
+    fn push(&mut self, item: AuditItem) {
+        if let AuditEvent::Came { origin, outside: true, .. } = &item.what
             && self.tainted_since.is_none()
         {
             self.tainted_since = Some(item.at);
@@ -176,8 +178,8 @@ impl Audit {
 }
 
 /// What a call did.
-fn done(facts: &[Fact], call: Option<&Call>, workspace: &Path) -> Vec<What> {
-    let ran = |command: &str, code| What::Ran {
+fn done(facts: &[Fact], call: Option<&Call>, workspace: &Path) -> Vec<AuditEvent> {
+    let ran = |command: &str, code| AuditEvent::Ran {
         command: command.to_owned(),
         class: command::judge(command, workspace).class(),
         code,
@@ -190,11 +192,11 @@ fn done(facts: &[Fact], call: Option<&Call>, workspace: &Path) -> Vec<What> {
         {
             Some(ran(command, None))
         }
-        Fact::File { path, changed: true, .. } => Some(What::Changed { path: path.clone() }),
-        Fact::Proposed { skill } => Some(What::Proposed { skill: skill.clone() }),
+        Fact::File { path, changed: true, .. } => Some(AuditEvent::Changed { path: path.clone() }),
+        Fact::Proposed { skill } => Some(AuditEvent::Proposed { skill: skill.clone() }),
         Fact::InDoubt => {
             let arguments = call.map(|call| call.arguments.clone()).unwrap_or_default();
-            Some(What::InDoubt { arguments })
+            Some(AuditEvent::InDoubt { arguments })
         }
         _ => None,
     });
@@ -202,17 +204,17 @@ fn done(facts: &[Fact], call: Option<&Call>, workspace: &Path) -> Vec<What> {
 }
 
 /// What words a call brought.
-fn came(facts: &[Fact], call: Option<&Call>, tool: &str, content: &[Content]) -> Vec<What> {
+fn came(facts: &[Fact], call: Option<&Call>, tool: &str, content: &[Content]) -> Vec<AuditEvent> {
     let bytes = content.iter().map(|part| match part {
         Content::Text(text) => text.len(),
         Content::Image(image) => image.base64.len() / 4 * 3,
     });
     let bytes = u64::try_from(bytes.sum::<usize>()).unwrap_or(u64::MAX);
-    let outside: Vec<What> = facts
+    let outside: Vec<AuditEvent> = facts
         .iter()
         .filter_map(|fact| match fact {
             Fact::Outside { origin } => {
-                Some(What::Came { origin: origin.clone(), outside: true, bytes })
+                Some(AuditEvent::Came { origin: origin.clone(), outside: true, bytes })
             }
             _ => None,
         })
@@ -231,5 +233,5 @@ fn came(facts: &[Fact], call: Option<&Call>, tool: &str, content: &[Content]) ->
         _ => None,
     });
     let asked = || call.map_or_else(|| tool.to_owned(), |call| call.arguments.clone());
-    vec![What::Came { origin: origin.unwrap_or_else(asked), outside: false, bytes }]
+    vec![AuditEvent::Came { origin: origin.unwrap_or_else(asked), outside: false, bytes }]
 }

@@ -7,7 +7,7 @@ use mainstay_message::{AssistantPart, Content, Message, ToolSpec};
 use mainstay_tools::Fact;
 use serde::Serialize;
 
-use crate::agent::{Agent, Parts, blocking};
+use crate::agent::Agent;
 use crate::turn::request_size::{RESULT_BYTES, USUAL_BYTES, content_bytes, part_bytes};
 use crate::{Result, session::offered_tools, session::prompt};
 
@@ -15,12 +15,12 @@ use crate::{Result, session::offered_tools, session::prompt};
 #[derive(Clone, Debug, Serialize)]
 pub struct Context {
     /// Its parts, the fixed ones first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContextPart>,
     /// The largest results of tools.
-    pub largest: Vec<Large>,
+    pub largest: Vec<LargeResult>,
     /// All tokens.
     pub tokens: u64,
-    /// How many the model takes, where that is known.
+    /// How many the model takes, if that is known.
     pub window: Option<u64>,
     /// What the provider counted last, by which the figures are set; without it they are estimates.
     pub counted: Option<Counted>,
@@ -28,7 +28,7 @@ pub struct Context {
 
 /// A part of a request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct ContextPart {
     /// What it is.
     pub name: String,
     /// Its bytes; a picture counts as some.
@@ -39,7 +39,7 @@ pub struct Part {
 
 /// A large result.
 #[derive(Clone, Debug, Serialize)]
-pub struct Large {
+pub struct LargeResult {
     /// The tool.
     pub tool: String,
     /// What it was asked for, shortened.
@@ -54,20 +54,17 @@ const LARGEST: usize = 5;
 impl Agent {
     /// Where the tokens of a session go.
     pub fn context(&self, id: SessionId) -> Result<Context> {
-        let Parts { store, offer: offered, settings, .. } = &*self.parts;
-        let (prompt, entries, counted) = blocking(|| {
-            store.read(|tx| -> mainstay_journal::Result<_> {
-                let row = session::get(tx, id)?;
-                let prompt = match &row {
-                    Some(row) => session::prompt(tx, row)?,
-                    None => String::new(),
-                };
-                Ok((prompt, entry::all(tx, id)?, model_call::last_counted(tx, id)?))
-            })
+        let (prompt, entries, counted) = self.read(|tx| -> mainstay_journal::Result<_> {
+            let row = session::get(tx, id)?;
+            let prompt = match &row {
+                Some(row) => session::prompt(tx, row)?,
+                None => String::new(),
+            };
+            Ok((prompt, entry::all(tx, id)?, model_call::last_counted(tx, id)?))
         })?;
         let messages = transcript(&entries);
-        let window = settings.chain.first().and_then(|candidate| candidate.window);
-        let specs = offered.specs(&loaded(&entries));
+        let window = self.window();
+        let specs = self.parts.offer.specs(&loaded(&entries));
         let fixed = prompt.len() + specs.iter().map(offered_tools::size).sum::<usize>();
         let tokens = counted.as_ref().map(|counted| counted.tokens);
         let bytes_a_token = scale(fixed, &entries, &messages, tokens).unwrap_or(USUAL_BYTES);
@@ -110,8 +107,8 @@ pub(crate) fn measured_as(
     made_of(prompt, specs, messages, bytes_a_token, None, window)
 }
 
-/// The bytes of a token, by what was counted for the last answer; where the view was changed since,
-/// by what was measured then. Nothing where there is nothing to go by.
+/// The bytes of a token, by what was counted for the last answer, or by what was measured when the view
+/// was changed since. Returns `None` if neither is known.
 pub(crate) fn scale(
     fixed: usize,
     entries: &[Entry],
@@ -151,9 +148,9 @@ fn made_of(
     }
     sizes.push(("tools".to_owned(), specs.iter().map(offered_tools::size).sum()));
     sizes.extend(Kinds::of(messages).named().into_iter().filter(|(_, bytes)| *bytes > 0));
-    let parts: Vec<Part> = sizes
+    let parts: Vec<ContextPart> = sizes
         .into_iter()
-        .map(|(name, bytes)| Part { name, bytes, tokens: tokens(bytes, bytes_a_token) })
+        .map(|(name, bytes)| ContextPart { name, bytes, tokens: tokens(bytes, bytes_a_token) })
         .collect();
     Context {
         tokens: parts.iter().map(|part| part.tokens).sum(),
@@ -224,12 +221,12 @@ impl Kinds {
 
     fn named(self) -> Vec<(String, usize)> {
         let named = [
-            ("record of what was compacted", self.record),
+            ("compaction record", self.record),
             ("your messages", self.user),
             ("answers", self.said),
-            ("thoughts", self.thought),
-            ("calls of tools", self.calls),
-            ("results of tools", self.results),
+            ("reasoning", self.thought),
+            ("tool calls", self.calls),
+            ("tool results", self.results),
             ("pictures", self.pictures),
             ("notices", self.notices),
         ];
@@ -241,7 +238,7 @@ impl Kinds {
     }
 }
 
-fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<Large> {
+fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<LargeResult> {
     let mut calls = Vec::new();
     let mut found = Vec::new();
     for message in messages {
@@ -256,7 +253,7 @@ fn largest(messages: &[Message], bytes_a_token: f64) -> Vec<Large> {
                         result.content.iter().filter_map(Content::text).map(str::len).sum();
                     let asked = calls.iter().rev().find(|call| call.id == result.call);
                     let asked = asked.map_or("", |call| call.arguments.as_str());
-                    found.push(Large {
+                    found.push(LargeResult {
                         tool: result.name.clone(),
                         asked: asked.chars().take(60).collect(),
                         tokens: tokens(bytes, bytes_a_token),

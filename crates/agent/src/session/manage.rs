@@ -61,7 +61,7 @@ pub fn delete(store: &Store, ids: &[SessionId]) -> Result<Deleted> {
     // One that was needed may have gone with the one that needed it.
     deleted.in_use.retain(|(id, _)| !deleted.gone.contains(id));
     if !deleted.gone.is_empty() {
-        snapshots::sweep(store, &snapshots::Kept::default())?;
+        snapshots::sweep(store, &snapshots::Retention::default())?;
         // The index of words is a cache: whatever is wrong with it is put right by the next search.
         if let Err(error) = search::forget_deleted(store) {
             tracing::debug!(%error, "words of deleted sessions stay in the index for now");
@@ -84,8 +84,8 @@ fn delete_held(store: &Store, held: &Family) -> Result<Vec<SessionId>> {
     Ok(ids)
 }
 
-/// Takes a session, then those that it began: whoever has the first begins no more of them. Answers
-/// who needs one of them, if anybody does.
+/// Takes the leases of a session and of those that it began, the session first: without its lease
+/// nobody begins more of them. Returns who needs one of them, if anybody does.
 fn take_family(
     store: &Store,
     id: SessionId,

@@ -30,14 +30,15 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Offers these tools to a model with a window of so many tokens, where that is known.
+    /// Offers these tools to a model with a window of so many tokens, if that is known.
     pub fn new(tools: Vec<Arc<dyn Tool>>, window: Option<u64>) -> Self {
         let small = window.is_some_and(is_small);
         let specs: Vec<(Exposure, ToolSpec)> =
             tools.iter().map(|tool| (tool.exposure(), tool.spec())).collect();
         let always = specs.iter().filter(|(told, _)| *told == Exposure::Always);
         let mut bytes: usize = always.map(|(_, spec)| size(spec)).sum();
-        let (mut first, mut on_demand) = (Vec::new(), Vec::new());
+        let mut first = Vec::new();
+        let mut on_demand = Vec::new();
         for (told, spec) in specs {
             let waits = match told {
                 Exposure::Always => false,

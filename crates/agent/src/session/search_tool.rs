@@ -4,7 +4,7 @@
 //! with them: they taint the session that reads them now.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::{Parts, blocking};
+use crate::agent::{Agent, Parts, blocking};
 use crate::{Error, Result, taint};
 
 const NAME: &str = "session_search";
@@ -46,7 +46,7 @@ pub(crate) struct SessionSearch {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SearchArguments {
     /// Words, "phrases", begin*, -without.
     query: Option<String>,
     /// Only this one.
@@ -72,7 +72,7 @@ impl Tool for SessionSearch {
                 "Looks into the user's earlier sessions: searches them (query), reads one \
                           (session, around), or lists the latest (neither)."
                     .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<SearchArguments>(),
         }
     }
 
@@ -86,21 +86,22 @@ impl Tool for SessionSearch {
 
     fn run<'a>(&'a self, call: Invocation<'a>, _: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            let arguments: Arguments = match mainstay_tools::arguments(call.arguments) {
+            let arguments: SearchArguments = match mainstay_tools::arguments(call.arguments) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
             let Some(parts) = self.agent.upgrade() else {
-                return Outcome::failed("The agent is going. Nothing was searched.");
+                return Outcome::failed("Mainstay is shutting down. Nothing was searched.");
             };
+            let agent = Agent { parts };
             let here = call.session.parse::<Id>().map(SessionId::from).ok();
             let done = blocking(|| match (&arguments.query, &arguments.session) {
-                (Some(query), _) => discover(&parts, query, &arguments, here),
-                (None, Some(session)) => read(&parts, session, arguments.around),
-                (None, None) => browse(&parts, &arguments),
+                (Some(query), _) => discover(&agent, query, &arguments, here),
+                (None, Some(session)) => read(&agent, session, arguments.around),
+                (None, None) => browse(&agent, &arguments),
             });
             done.unwrap_or_else(|error| {
-                Outcome::failed(format!("The sessions cannot be searched: {error}"))
+                Outcome::failed(format!("Could not search the sessions: {error}"))
             })
         })
     }
@@ -108,15 +109,15 @@ impl Tool for SessionSearch {
 
 /// Finds entries by their words.
 fn discover(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     query: &str,
-    arguments: &Arguments,
+    arguments: &SearchArguments,
     here: Option<SessionId>,
 ) -> Result<Outcome> {
     let mut filter = Filter::default();
     match &arguments.session {
         Some(typed) => {
-            let found = parts.store.read(|tx| session::find(tx, parts.owner, typed));
+            let found = agent.read(|tx| session::find(tx, agent.owner(), typed));
             match found {
                 Ok(session) => filter.session = Some(session.id),
                 Err(error) => return unknown(error),
@@ -129,16 +130,17 @@ fn discover(
         filter.since = moment(since, wall_millis());
         if filter.since.is_none() {
             return Ok(Outcome::failed(format!(
-                "\"{since}\" is no time. Write how long ago (12h, 7d, 8w) or a date (2026-01-31)."
+                "\"{since}\" is not a valid time. Write how long ago (12h, 7d, 8w) or a date (2026-01-31)."
             )));
         }
     }
     let limit = arguments.limit.unwrap_or(USUAL).clamp(1, MOST);
     let asked = Asked { words: query.to_owned(), filter, limit, ..Asked::default() };
-    let answer = search::search(&parts.store, parts.owner, &asked, Some(PATIENCE), &mut |_| {})?;
+    let answer =
+        search::search(&agent.parts.store, agent.owner(), &asked, Some(PATIENCE), &mut |_| {})?;
     let mut said = match answer.hits.len() {
         _ if answer.wordless => {
-            return Ok(Outcome::failed("There is no word in the query. Write some."));
+            return Ok(Outcome::failed("The query has no words."));
         }
         0 => "Nothing was found.".to_owned(),
         1 => "1 entry was found.".to_owned(),
@@ -149,7 +151,7 @@ fn discover(
     }
     if answer.behind > 0 {
         said.push_str(&format!(
-            " {} entries are not in the index yet; search again to have more of them in it.",
+            " {} entries are not indexed yet; search again to include more of them.",
             answer.behind
         ));
     }
@@ -178,13 +180,13 @@ fn discover(
         let through: &mut i64 = shown.entry(hit.session).or_default();
         *through = (*through).max(hit.seq + 1);
     }
-    framed(parts, said, data, &shown)
+    framed(agent, said, data, &shown)
 }
 
 /// Shows a part of a session.
-fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome> {
-    let found = parts.store.read(|tx| -> mainstay_journal::Result<_> {
-        let session = session::find(tx, parts.owner, typed)?;
+fn read(agent: &Agent, typed: &str, around: Option<i64>) -> Result<Outcome> {
+    let found = agent.read(|tx| -> mainstay_journal::Result<_> {
+        let session = session::find(tx, agent.owner(), typed)?;
         let last = entry::count(tx, session.id)?;
         let around = around.unwrap_or(last).clamp(1, last.max(1));
         let range = (around - AROUND, around + AROUND);
@@ -196,18 +198,18 @@ fn read(parts: &Arc<Parts>, typed: &str, around: Option<i64>) -> Result<Outcome>
         Err(error) => return unknown(error),
     };
     let said = format!("Session {} has {last} entries; around: N shows others.", session.id);
-    // A title is somebody's words too.
+    // The title comes from a message, so it is data as well.
     let mut data = format!("{} (in {})\n", session.title, session.workspace);
     for Excerpt { seq, at, who, text } in &entries {
         data.push_str(&format!("entry {seq} ({}, {}): {text}\n", who.as_str(), minute(*at)));
     }
-    framed(parts, said, data, &BTreeMap::from([(session.id, through)]))
+    framed(agent, said, data, &BTreeMap::from([(session.id, through)]))
 }
 
 /// Lists the sessions that were used last.
-fn browse(parts: &Arc<Parts>, arguments: &Arguments) -> Result<Outcome> {
+fn browse(agent: &Agent, arguments: &SearchArguments) -> Result<Outcome> {
     let limit = u32::try_from(arguments.limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
-    let sessions = parts.store.read(|tx| session::list(tx, parts.owner, limit))?;
+    let sessions = agent.read(|tx| session::list(tx, agent.owner(), limit))?;
     let data: String = sessions
         .iter()
         .map(|session| {
@@ -221,7 +223,7 @@ fn browse(parts: &Arc<Parts>, arguments: &Arguments) -> Result<Outcome> {
             )
         })
         .collect();
-    let said = "The sessions that were used last:";
+    let said = "The most recent sessions:";
     Ok(if data.is_empty() {
         Outcome::said("There are no sessions.")
     } else {
@@ -231,7 +233,7 @@ fn browse(parts: &Arc<Parts>, arguments: &Arguments) -> Result<Outcome> {
 
 /// What is shown of sessions, each up to an entry, with the places from which their words came.
 fn framed(
-    parts: &Arc<Parts>,
+    agent: &Agent,
     said: String,
     data: String,
     shown: &BTreeMap<SessionId, i64>,
@@ -241,7 +243,7 @@ fn framed(
         return Ok(outcome);
     }
     outcome = outcome.data(data);
-    outcome.facts = parts.store.read(|tx| -> Result<_> {
+    outcome.facts = agent.read(|tx| -> Result<_> {
         let mut facts: Vec<Fact> = Vec::new();
         for (session, through) in shown {
             for fact in outside(tx, *session, *through)? {

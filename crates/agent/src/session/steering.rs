@@ -12,10 +12,10 @@ use crate::sync::lock;
 /// The turn takes it between two rounds and writes it down before it tells of it, so whatever is
 /// [taken back](Steering::take_back) was not heard, and nothing is both.
 #[derive(Clone, Debug, Default)]
-pub struct Steering(Arc<Mutex<Waiting>>);
+pub struct Steering(Arc<Mutex<QueuedWishes>>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedWishes {
     said: VecDeque<Vec<Content>>,
     /// That the conversation be compacted, and what to look after.
     compaction: Option<Option<String>>,
@@ -53,12 +53,12 @@ impl Steering {
         self.waiting().compaction.is_some()
     }
 
-    /// What is to be looked after, where the conversation is to be compacted. Taken once.
+    /// What to look after if the conversation is to be compacted. Returns it once, then `None`.
     pub(crate) fn take_compaction(&self) -> Option<Option<String>> {
         self.waiting().compaction.take()
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, QueuedWishes> {
         lock(&self.0)
     }
 }

@@ -74,7 +74,9 @@ impl OpenSession {
             self.announce_session(observer);
             hooks::show_notices(observer, notices);
             recall.announce(observer);
-            for message in skills::warned(&std::mem::take(&mut self.unusable_skills)) {
+            for message in
+                skills::unusable_skill_notices(&std::mem::take(&mut self.unusable_skills))
+            {
                 observer(Event::Notice { about: "skill", message, void: false });
             }
             return TurnRunner::begin(self, turn, observer, cancel).await;

@@ -1,7 +1,7 @@
 //! What a new session is told of skills: names and descriptions, in bounded room.
 
 use super::diff::is_hidden;
-use super::{Found, Origin, Skill, Warning};
+use super::{FoundSkills, Origin, Skill, Warning};
 use crate::session::offered_tools::is_small;
 
 /// The first line of what the prompt says of skills.
@@ -14,9 +14,9 @@ const SHOWN: usize = 400;
 /// So many skills that cannot be used are told of one by one.
 const WARNINGS: usize = 5;
 
-/// What the prompt of a new session says of skills; nothing where there are none. A model with a
-/// small window is told names.
-pub(crate) fn told(found: &Found, window: Option<u64>) -> String {
+/// What the prompt of a new session says of skills. Returns an empty text if there are none. A model
+/// with a small window is told their names only.
+pub(crate) fn skills_prompt(found: &FoundSkills, window: Option<u64>) -> String {
     if found.skills.is_empty() {
         return String::new();
     }
@@ -32,7 +32,7 @@ pub(crate) fn told(found: &Found, window: Option<u64>) -> String {
     for (origin, words) in [
         (Origin::Home, "The user's own:"),
         (Origin::Given, "From places that the user named:"),
-        (Origin::Workspace, "From the workspace, by whoever wrote the project:"),
+        (Origin::Workspace, "From the workspace, written by the project's authors:"),
     ] {
         let mut lines = String::new();
         for skill in found.skills.iter().filter(|skill| skill.origin == origin) {
@@ -50,14 +50,14 @@ pub(crate) fn told(found: &Found, window: Option<u64>) -> String {
         }
     }
     if !bare.is_empty() {
-        text.push_str("Others, whose descriptions `skill` tells when it is given no name: ");
+        text.push_str("Others (call `skill` without a name for their descriptions): ");
         text.push_str(&names(&bare, NAMES));
     }
     text
 }
 
-/// What whoever begins a session is told of skills that cannot be used: a few of them, and how many.
-pub(crate) fn warned(warnings: &[Warning]) -> Vec<String> {
+/// The notices about skills that cannot be used: a few one by one, and how many more there are.
+pub(crate) fn unusable_skill_notices(warnings: &[Warning]) -> Vec<String> {
     let told = warnings.iter().take(WARNINGS);
     let mut told: Vec<String> =
         told.map(|warning| format!("a skill cannot be used: {warning}")).collect();
@@ -98,7 +98,7 @@ mod tests {
     use super::super::Front;
     use super::*;
 
-    fn found(count: usize, description: &str) -> Found {
+    fn found(count: usize, description: &str) -> FoundSkills {
         let skill = |number: usize| Skill {
             front: Front {
                 name: format!("skill-number-{number:03}"),
@@ -108,16 +108,16 @@ mod tests {
             origin: if number.is_multiple_of(2) { Origin::Home } else { Origin::Workspace },
             path: "/x".into(),
         };
-        Found { skills: (0..count).map(skill).collect(), ..Found::default() }
+        FoundSkills { skills: (0..count).map(skill).collect(), ..FoundSkills::default() }
     }
 
     #[test]
     fn descriptions_are_told_by_where_they_come_from_on_one_line_each() {
-        assert_eq!(told(&Found::default(), None), "");
-        let text = told(&found(2, "Does\nthis.\u{1b}[2J\u{202e}\u{e0041}"), None);
+        assert_eq!(skills_prompt(&FoundSkills::default(), None), "");
+        let text = skills_prompt(&found(2, "Does\nthis.\u{1b}[2J\u{202e}\u{e0041}"), None);
         let expected = "\n# Skills: load one with `skill`\nWhen a task fits a description, load that \
                         skill before you begin.\nThe user's own:\n- skill-number-000: Does \
-                        this.[2J\nFrom the workspace, by whoever wrote the project:\n- \
+                        this.[2J\nFrom the workspace, written by the project's authors:\n- \
                         skill-number-001: Does this.[2J\n";
         assert_eq!(text, expected);
     }
@@ -126,22 +126,25 @@ mod tests {
     fn of_many_that_cannot_be_used_a_few_are_told_of() {
         let warning = Warning { file: "x/SKILL.md".into(), what: "it is empty".to_owned() };
         let mut warnings = vec![warning; 5];
-        assert_eq!(warned(&warnings).len(), 5);
-        assert_eq!(warned(&warnings)[0], "a skill cannot be used: x/SKILL.md: it is empty");
+        assert_eq!(unusable_skill_notices(&warnings).len(), 5);
+        assert_eq!(
+            unusable_skill_notices(&warnings)[0],
+            "a skill cannot be used: x/SKILL.md: it is empty"
+        );
         warnings.extend(warnings.clone());
-        let told = warned(&warnings);
+        let told = unusable_skill_notices(&warnings);
         assert_eq!((told.len(), told[5].starts_with("5 more skills")), (6, true), "{told:?}");
     }
 
     #[test]
     fn room_is_bounded_and_what_has_none_is_named_or_counted() {
-        let text = told(&found(500, &"x".repeat(1_024)), None);
+        let text = skills_prompt(&found(500, &"x".repeat(1_024)), None);
         assert!(text.len() < 5_000, "{}", text.len());
-        assert!(text.contains("Others, whose descriptions") && text.contains(" more.\n"), "{text}");
-        let small = told(&found(500, "Does this."), Some(8_192));
+        assert!(text.contains("Others (call `skill`") && text.contains(" more.\n"), "{text}");
+        let small = skills_prompt(&found(500, "Does this."), Some(8_192));
         assert!(small.len() < 700, "{}", small.len());
         assert!(!small.contains("Does this") && small.contains("skill-number-001"), "{small}");
-        let all = told(&found(3, "Does this."), Some(4_096));
+        let all = skills_prompt(&found(3, "Does this."), Some(4_096));
         assert!(all.ends_with("skill-number-000, skill-number-001, skill-number-002\n"), "{all}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-use super::Tree;
+use super::SkillFiles;
 
 /// Whether a letter is seen by a model and not by a person.
 pub(super) fn is_hidden(letter: char) -> bool {
@@ -17,7 +17,7 @@ pub(super) fn is_hidden(letter: char) -> bool {
         )
 }
 
-/// Whatever a line of a diff hides from whoever looks at it is shown as its number.
+/// Shows hidden and control characters by their number, so that a diff shows a person all there is.
 pub fn visible(text: &str) -> String {
     let is_plain = |letter: char| letter == '\n' || letter == '\t' || !is_hidden(letter);
     if text.chars().all(is_plain) {
@@ -25,42 +25,45 @@ pub fn visible(text: &str) -> String {
     }
     let mut shown = String::new();
     for letter in text.chars() {
-        match is_plain(letter) {
-            true => shown.push(letter),
-            false => shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter))),
+        if is_plain(letter) {
+            shown.push(letter)
+        } else {
+            shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter)))
         }
     }
     shown
 }
 
 /// What differs between two skills, as a unified diff of each file. Nothing in it hides.
-pub fn diff(before: &Tree, after: &Tree) -> String {
+pub fn diff(before: &SkillFiles, after: &SkillFiles) -> String {
     let mut names: Vec<&String> = before.files.keys().chain(after.files.keys()).collect();
     names.sort();
     names.dedup();
     let mut text = String::new();
     for name in names {
-        let (old, new) = (before.files.get(name), after.files.get(name));
+        let old = before.files.get(name);
+        let new = after.files.get(name);
         if old == new {
             continue;
         }
-        let label = |there: bool, side: &str| match there {
-            true => format!("{side}/{name}"),
-            false => "/dev/null".to_owned(),
+        let label = |there: bool, side: &str| {
+            if there { format!("{side}/{name}") } else { "/dev/null".to_owned() }
         };
         text.push_str(&format!(
             "--- {}\n+++ {}\n",
             label(old.is_some(), "a"),
             label(new.is_some(), "b")
         ));
-        let runs = |file: Option<&super::tree::Content>| file.is_some_and(|file| file.executable);
+        let runs =
+            |file: Option<&super::files::SkillFile>| file.is_some_and(|file| file.executable);
         if runs(old) != runs(new) {
             text.push_str(if runs(new) { "can be run\n" } else { "cannot be run any more\n" });
         }
-        let bytes = |file: Option<&super::tree::Content>| {
+        let bytes = |file: Option<&super::files::SkillFile>| {
             file.map(|file| file.bytes.clone()).unwrap_or_default()
         };
-        let (old, new) = (bytes(old), bytes(new));
+        let old = bytes(old);
+        let new = bytes(new);
         match (std::str::from_utf8(&old), std::str::from_utf8(&new)) {
             (Ok(old), Ok(new)) => text.push_str(&lines(old, new)),
             _ => text.push_str(&format!("{} bytes before, {} after\n", old.len(), new.len())),
@@ -90,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_all_that_it_would_hide() {
-        let (mut before, mut after) = (Tree::default(), Tree::default());
+        let (mut before, mut after) = (SkillFiles::default(), SkillFiles::default());
         before.change("SKILL.md", Some("one\ntwo\n"));
         after.change("SKILL.md", Some("one\nthr\u{200b}ee \u{1b}[2J\n"));
         after.change("scripts/run.sh", Some("#!/bin/sh\n"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::front::{self, Front};
+use super::front_matter::{self, Front};
 use super::{Origin, Places};
 use crate::session::prompt::from_the_root_down;
 
@@ -15,7 +15,7 @@ use crate::session::prompt::from_the_root_down;
 pub(super) const FILE: &str = "SKILL.md";
 /// Front matter must end within so many bytes of the file.
 const FRONT: u64 = 16 << 10;
-/// A larger file is no instruction that anybody could follow.
+/// A larger `SKILL.md` is not read.
 const LARGEST: u64 = 1 << 20;
 /// So many folders of one directory are looked at.
 const MOST: usize = 500;
@@ -60,7 +60,7 @@ impl fmt::Display for Warning {
 
 /// The skills of a workspace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Found {
+pub struct FoundSkills {
     /// Those that hold, by name.
     pub skills: Vec<Skill>,
     /// Those that have the name of one that holds.
@@ -69,7 +69,7 @@ pub struct Found {
     pub warnings: Vec<Warning>,
 }
 
-impl Found {
+impl FoundSkills {
     /// The skill of a name.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.front.name == name)
@@ -93,7 +93,7 @@ impl Found {
         }
         let by = skill.path.clone();
         if ranks[place] == rank {
-            let what = format!("{} has the same name and holds", by.display());
+            let what = format!("{} has the same name and takes precedence", by.display());
             let file = self.skills[place].path.join(FILE);
             self.warn(&file, what);
         }
@@ -112,17 +112,17 @@ impl Found {
 /// paths that were given, before those what the project brings, from its root down.
 ///
 /// Without any this is a few calls that find nothing. Of each skill the front matter is read.
-pub fn find(places: &Places, workspace: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find(places: &Places, workspace: &Path) -> FoundSkills {
+    let mut found = FoundSkills::default();
     let mut ranks = Vec::new();
     if let Some(home) = &places.home {
-        let at = Place { origin: Origin::Home, rank: 0, within: None };
+        let at = SkillDirectory { origin: Origin::Home, rank: 0, within: None };
         at.look(home, &mut found, &mut ranks);
     }
     for path in &places.given {
-        let at = Place { origin: Origin::Given, rank: 1, within: None };
+        let at = SkillDirectory { origin: Origin::Given, rank: 1, within: None };
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            found.warn(path, "there is nothing; [skills] paths names it");
+            found.warn(path, "it does not exist; [skills] paths lists it");
         } else if path.join(FILE).exists() {
             at.take(path, path, &mut found, &mut ranks);
         } else {
@@ -133,7 +133,7 @@ pub fn find(places: &Places, workspace: &Path) -> Found {
     let root = levels.first().copied().unwrap_or(workspace);
     for (rank, directory) in (2..).zip(&levels) {
         for name in OF_WORKSPACES {
-            let at = Place { origin: Origin::Workspace, rank, within: Some(root) };
+            let at = SkillDirectory { origin: Origin::Workspace, rank, within: Some(root) };
             at.look(&directory.join(name), &mut found, &mut ranks);
         }
     }
@@ -143,17 +143,17 @@ pub fn find(places: &Places, workspace: &Path) -> Found {
 
 /// A directory of skills.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct SkillDirectory<'a> {
     origin: Origin,
     /// Those of a higher rank hold before those of a lower one.
     rank: usize,
-    /// What links must not lead out of; the directory itself where nothing is said.
+    /// What links must not lead out of. `None` stands for the directory itself.
     within: Option<&'a Path>,
 }
 
-impl Place<'_> {
+impl SkillDirectory<'_> {
     /// Takes in all skills of a directory.
-    fn look(&self, directory: &Path, found: &mut Found, ranks: &mut Vec<usize>) {
+    fn look(&self, directory: &Path, found: &mut FoundSkills, ranks: &mut Vec<usize>) {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
@@ -169,7 +169,7 @@ impl Place<'_> {
         }
         folders.sort();
         if folders.len() > MOST {
-            let what = format!("of {} folders the first {MOST} are looked at", folders.len());
+            let what = format!("it has {} folders; only the first {MOST} are read", folders.len());
             found.warn(directory, what);
             folders.truncate(MOST);
         }
@@ -179,7 +179,13 @@ impl Place<'_> {
     }
 
     /// Takes in the skill of a folder, or says why not.
-    fn take(&self, folder: &Path, directory: &Path, found: &mut Found, ranks: &mut Vec<usize>) {
+    fn take(
+        &self,
+        folder: &Path,
+        directory: &Path,
+        found: &mut FoundSkills,
+        ranks: &mut Vec<usize>,
+    ) {
         let file = folder.join(FILE);
         match self.skill(folder, directory) {
             Ok(Some(skill)) => found.add(skill, self.rank, ranks),
@@ -188,13 +194,13 @@ impl Place<'_> {
         }
     }
 
-    /// The skill of a folder; nothing for what is no folder.
+    /// The skill of a folder. Returns `None` if the path is not a folder.
     fn skill(&self, folder: &Path, directory: &Path) -> Result<Option<Skill>, String> {
         let unreadable = |error: io::Error| format!("it cannot be read: {error}");
         let looked = match fs::metadata(folder) {
             Ok(looked) => looked,
             Err(_) if fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) => {
-                return Err("its folder is a link that leads nowhere".to_owned());
+                return Err("its folder is a broken link".to_owned());
             }
             Err(error) => return Err(unreadable(error)),
         };
@@ -207,15 +213,15 @@ impl Place<'_> {
         let file = match folder.join(FILE).canonicalize() {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err("there is no such file in the folder".to_owned());
+                return Err("it does not exist".to_owned());
             }
             Err(error) => return Err(unreadable(error)),
         };
         if !path.starts_with(&within) || !file.starts_with(&within) {
             return Err(match self.origin {
-                Origin::Workspace => "it is a link that leads out of the project".to_owned(),
+                Origin::Workspace => "it is a link to a place outside the project".to_owned(),
                 Origin::Home | Origin::Given => format!(
-                    "it is a link that leads out of {}; name its place in [skills] paths",
+                    "it is a link to a place outside {}; add that place to [skills] paths",
                     directory.display()
                 ),
             });
@@ -223,7 +229,7 @@ impl Place<'_> {
         let front = read_front(&file)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         if front.name != name {
-            return Err(format!("its name is {:?}, and that of its folder {name:?}", front.name));
+            return Err(format!("its name is {:?}, but its folder is {name:?}", front.name));
         }
         Ok(Some(Skill { front, origin: self.origin, path }))
     }
@@ -234,7 +240,7 @@ fn read_front(file: &Path) -> Result<Front, String> {
     let looked = fs::metadata(file).map_err(|error| format!("it cannot be read: {error}"))?;
     // A pipe would make its reader wait.
     if !looked.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     if looked.len() > LARGEST {
         return Err("it is larger than 1 MiB".to_owned());
@@ -253,7 +259,7 @@ fn read_front(file: &Path) -> Result<Front, String> {
         }
     };
     let cut = bytes.len() as u64 == FRONT && looked.len() > FRONT;
-    match front::split(text) {
+    match front_matter::split(text) {
         Ok((yaml, _)) => Front::read(yaml),
         Err(_) if cut && text.starts_with("---") => {
             Err("its front matter does not end within 16 KiB".to_owned())
@@ -268,13 +274,13 @@ impl Skill {
         let file = self.path.join(FILE);
         let looked = fs::metadata(&file).map_err(|error| error.to_string())?;
         if !looked.is_file() || looked.len() > LARGEST {
-            return Err("it is no regular file of at most 1 MiB".to_owned());
+            return Err("it is not a regular file of at most 1 MiB".to_owned());
         }
         let mut bytes = Vec::new();
         let read = File::open(&file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
         read.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&bytes);
-        let (_, body) = front::split(&text)?;
+        let (_, body) = front_matter::split(&text)?;
         Ok(body.trim().to_owned())
     }
 
@@ -315,9 +321,9 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Scene(tempfile::TempDir);
+    struct SkillsFixture(tempfile::TempDir);
 
-    impl Scene {
+    impl SkillsFixture {
         fn new() -> Self {
             let scene = Self(tempfile::tempdir().unwrap());
             fs::create_dir_all(scene.path("repo/.git")).unwrap();
@@ -340,24 +346,24 @@ mod tests {
             mainstay_store::fsatomic::write(&folder.join(FILE), text.as_bytes(), 0o644).unwrap();
         }
 
-        fn found(&self) -> Found {
+        fn found(&self) -> FoundSkills {
             let given = vec![self.path("given")].into_iter().filter(|path| path.exists()).collect();
             find(&Places { home: Some(self.path("home/skills")), given }, &self.path("repo/a"))
         }
     }
 
-    fn names(found: &Found) -> Vec<(&str, Origin)> {
+    fn names(found: &FoundSkills) -> Vec<(&str, Origin)> {
         found.skills.iter().map(|skill| (skill.front.name.as_str(), skill.origin)).collect()
     }
 
     #[test]
     fn without_skills_nothing_is_found_and_nothing_is_wrong() {
-        assert_eq!(Scene::new().found(), Found::default());
+        assert_eq!(SkillsFixture::new().found(), FoundSkills::default());
     }
 
     #[test]
     fn what_is_nearer_holds_and_what_it_hides_is_known() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/one", "one", "home");
         scene.put("home/skills/two", "two", "home");
         scene.put("given/two", "two", "given");
@@ -380,17 +386,17 @@ mod tests {
 
     #[test]
     fn a_given_path_is_a_skill_or_holds_some() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("given", "given", "itself");
         assert_eq!(names(&scene.found()), [("given", Origin::Given)]);
         let gone = Places { home: None, given: vec![scene.path("nowhere")] };
         let found = find(&gone, &scene.path("repo"));
-        assert!(found.warnings[0].to_string().contains("nowhere: there is nothing"), "{found:?}");
+        assert!(found.warnings[0].to_string().contains("nowhere: it does not exist"), "{found:?}");
     }
 
     #[test]
     fn what_cannot_be_used_is_a_warning_with_its_file_and_never_the_end_of_the_rest() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/good", "good", "fine");
         scene.put("home/skills/folder", "other", "a wrong name");
         scene.put_text("home/skills/bare", "no front matter");
@@ -417,17 +423,17 @@ mod tests {
         assert_eq!(names(&found), expected, "{found:#?}");
         let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
         let cases = [
-            ("skills/folder/SKILL.md", "its name is \"other\", and that of its folder \"folder\""),
+            ("skills/folder/SKILL.md", "its name is \"other\", but its folder is \"folder\""),
             ("skills/bare/SKILL.md", "its first line is not ---"),
             ("skills/endless/SKILL.md", "does not end within 16 KiB"),
             ("skills/huge/SKILL.md", "larger than 1 MiB"),
-            ("skills/empty/SKILL.md", "there is no such file"),
-            ("skills/dir/SKILL.md", "no regular file"),
+            ("skills/empty/SKILL.md", "it does not exist"),
+            ("skills/dir/SKILL.md", "not a regular file"),
             ("skills/bytes/SKILL.md", "not UTF-8"),
-            ("skills/dangling/SKILL.md", "leads nowhere"),
-            ("home/skills/link/SKILL.md", "name its place in [skills] paths"),
-            ("repo/.agents/skills/link/SKILL.md", "leads out of the project"),
-            ("repo/.agents/skills/file/SKILL.md", "leads out of the project"),
+            ("skills/dangling/SKILL.md", "a broken link"),
+            ("home/skills/link/SKILL.md", "add that place to [skills] paths"),
+            ("repo/.agents/skills/link/SKILL.md", "outside the project"),
+            ("repo/.agents/skills/file/SKILL.md", "outside the project"),
         ];
         for (file, what) in cases {
             let it = said.iter().any(|said| said.contains(file) && said.contains(what));
@@ -438,7 +444,7 @@ mod tests {
 
     #[test]
     fn one_name_twice_in_one_place_is_said_and_a_link_to_the_same_is_not() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("repo/.agents/skills/both", "both", "this one");
         fs::create_dir_all(scene.path("repo/.claude")).unwrap();
         symlink("../.agents/skills", scene.path("repo/.claude/skills")).unwrap();
@@ -456,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_skill_tells_its_body_and_its_files() {
-        let scene = Scene::new();
+        let scene = SkillsFixture::new();
         scene.put("home/skills/one", "one", "x");
         fs::create_dir_all(scene.path("home/skills/one/scripts")).unwrap();
         let script = scene.path("home/skills/one/scripts/run.sh");

@@ -6,7 +6,7 @@ use mainstay_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::tree::Tree;
+use super::files::SkillFiles;
 use crate::Result;
 use crate::approvals::requests::storable;
 
@@ -47,16 +47,16 @@ pub struct Proposal {
     pub name: String,
     /// Why, in the model's words.
     pub reason: String,
-    /// The hash of the skill that it changes; nothing where it is a new one.
+    /// The hash of the skill that it changes. It is `None` if the skill is new.
     pub base: Option<String>,
     /// The hash of the skill as it would be.
     pub result: String,
     /// What it changes.
-    pub files: Vec<Change>,
-    /// Where the first words came from that tainted the session, where it was.
+    pub files: Vec<FileChange>,
+    /// Where the text came from that tainted the session. It is `None` if it was not tainted.
     pub origin: Option<String>,
-    /// How it stands.
-    pub state: State,
+    /// Its state.
+    pub state: ProposalState,
     /// When it was made, in milliseconds since 1970.
     pub proposed_at: i64,
     /// Who decided about it.
@@ -67,17 +67,17 @@ pub struct Proposal {
 
 /// A file of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     /// Its path below the skill's folder.
     pub path: String,
-    /// What it is to hold; nothing where it is to go.
+    /// What it is to hold. It is `None` if the file is to be deleted.
     pub content: Option<String>,
 }
 
-/// How a proposal stands.
+/// The state of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ProposalState {
     /// It waits for a person.
     Waiting,
     /// A person approved it; its files are being written.
@@ -88,7 +88,7 @@ pub enum State {
     Rejected,
 }
 
-impl State {
+impl ProposalState {
     const NAMES: [(Self, &'static str); 4] = [
         (Self::Waiting, "waiting"),
         (Self::Approving, "approving"),
@@ -102,13 +102,13 @@ impl State {
     }
 }
 
-impl ToValue for State {
+impl ToValue for ProposalState {
     fn to_value(&self) -> ValueRef<'_> {
         ValueRef::Text(self.as_str())
     }
 }
 
-impl FromValue for State {
+impl FromValue for ProposalState {
     fn from_value(value: ValueRef<'_>) -> Option<Self> {
         let ValueRef::Text(word) = value else { return None };
         Self::NAMES.iter().find(|(_, name)| *name == word).map(|(state, _)| *state)
@@ -117,7 +117,7 @@ impl FromValue for State {
 
 /// Which proposals are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum ProposalFilter {
     /// Those that wait for a person.
     Waiting,
     /// Those that a person approved and whose files may not be written.
@@ -128,7 +128,7 @@ pub enum Which {
 
 impl Proposal {
     /// The skill as it would be, from what it is.
-    pub(super) fn applied(&self, base: &Tree) -> Tree {
+    pub(super) fn applied(&self, base: &SkillFiles) -> SkillFiles {
         let mut tree = base.clone();
         for change in &self.files {
             tree.change(&change.path, change.content.as_deref());
@@ -155,7 +155,7 @@ pub(crate) fn propose(tx: &mut WriteTx<'_>, owner: OwnerId, proposal: &Proposal)
             proposal.result,
             storable(&files),
             proposal.origin.as_deref().map(storable),
-            State::Waiting,
+            ProposalState::Waiting,
             now
         ],
     )?;
@@ -172,30 +172,34 @@ pub(super) fn get(tx: &mut ReadTx<'_>, owner: OwnerId, id: Id) -> Result<Proposa
 pub fn find(tx: &mut ReadTx<'_>, owner: OwnerId, typed: &str) -> Result<Proposal> {
     let id = tx.find_id("skill_proposals", "proposal", typed)?;
     match get(tx, owner, id) {
-        // Whose it is instead is nobody's business.
+        // An id of another owner is answered like one that does not exist.
         Err(_) => Err(unknown(typed).into()),
         found => found,
     }
 }
 
 /// The proposals to an owner, the oldest first.
-pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: Which) -> Result<Vec<Proposal>> {
-    let (waiting, approving) = (State::Waiting, State::Approving);
+pub fn list(tx: &mut ReadTx<'_>, owner: OwnerId, which: ProposalFilter) -> Result<Vec<Proposal>> {
+    let waiting = ProposalState::Waiting;
+    let approving = ProposalState::Approving;
     match which {
-        Which::All => select(tx, "owner = ?1", params![owner]),
-        Which::Waiting => {
+        ProposalFilter::All => select(tx, "owner = ?1", params![owner]),
+        ProposalFilter::Waiting => {
             let condition = "owner = ?1 AND (state = ?2 OR state = ?3)";
             select(tx, condition, params![owner, waiting, approving])
         }
-        Which::Approving => select(tx, "owner = ?1 AND state = ?2", params![owner, approving]),
+        ProposalFilter::Approving => {
+            select(tx, "owner = ?1 AND state = ?2", params![owner, approving])
+        }
     }
 }
 
-/// Changes how a proposal stands, if it stands like this; answers whether it did.
-pub(super) fn turn(
+/// Changes the state of a proposal that is in state `from`. Returns whether it was.
+pub(super) fn change_state(
     tx: &mut WriteTx<'_>,
     id: Id,
-    (from, to): (State, State),
+    from: ProposalState,
+    to: ProposalState,
     by: Option<&str>,
 ) -> Result<bool> {
     let now = tx.now();
@@ -208,8 +212,9 @@ pub(super) fn turn(
 }
 
 /// Notes that the files of a proposal are written.
-pub(super) fn applied(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
-    let (from, to) = (State::Approving, State::Approved);
+pub(super) fn note_applied(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
+    let from = ProposalState::Approving;
+    let to = ProposalState::Approved;
     let sql = "UPDATE skill_proposals SET state = ?3 WHERE id = ?1 AND state = ?2";
     tx.execute(sql, params![id, from, to])?;
     Ok(())
@@ -218,7 +223,7 @@ pub(super) fn applied(tx: &mut WriteTx<'_>, id: Id) -> Result<()> {
 /// Removes what a session proposed, except what is being written.
 pub(crate) fn delete_session(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     let sql = "DELETE FROM skill_proposals WHERE session = ?1 AND state <> ?2";
-    tx.execute(sql, params![session, State::Approving])?;
+    tx.execute(sql, params![session, ProposalState::Approving])?;
     Ok(())
 }
 
@@ -242,7 +247,7 @@ fn select(
     Ok(proposals)
 }
 
-/// A proposal without its files, and those as they are kept.
+/// A proposal without its files, and the JSON that its files are stored as.
 fn row(row: &Row<'_>) -> mainstay_store::Result<(Proposal, String)> {
     let proposal = Proposal {
         id: row.get(0)?,

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use mainstay_store::{Id, fsatomic};
 
-use super::front::check_name;
-use super::{Tree, Trouble};
+use super::front_matter::check_name;
+use super::{SkillError, SkillFiles};
 
 const STAGED: &str = ".staged.";
 const READY: &str = ".ready.";
 const TRASH: &str = ".trash";
-/// How long somebody else may be at it.
+/// How long another process is waited for that changes skills.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
 
@@ -59,29 +59,30 @@ impl Shelf {
         self.directory.is_dir()
     }
 
-    /// The files of a skill; nothing where there is none of this name.
-    pub fn read(&self, name: &str) -> Result<Option<Tree>, Trouble> {
+    /// The files of a skill. Returns `None` if there is no skill of this name.
+    pub fn read(&self, name: &str) -> Result<Option<SkillFiles>, SkillError> {
         let folder = self.folder(name);
         match fs::symlink_metadata(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::file(&folder, error)),
-            Ok(looked) if !looked.is_dir() => Err(Trouble::Invalid {
+            Err(error) => Err(SkillError::file(&folder, error)),
+            Ok(looked) if !looked.is_dir() => Err(SkillError::Invalid {
                 path: folder,
-                what: "it is a link or no folder, which Mainstay does not change".to_owned(),
+                what: "it is a link or not a folder, and Mainstay does not change it".to_owned(),
             }),
-            Ok(_) => Tree::read(&folder).map(Some),
+            Ok(_) => SkillFiles::read(&folder).map(Some),
         }
     }
 
     /// What was taken away or replaced, the last first.
-    pub fn trash(&self) -> Result<Vec<Trashed>, Trouble> {
+    pub fn trash(&self) -> Result<Vec<Trashed>, SkillError> {
         let directory = self.directory.join(TRASH);
         let mut found = Vec::new();
         for entry in entries(&directory)? {
             let file = entry.file_name().to_string_lossy().into_owned();
             let Some((name, id)) = file.rsplit_once('.') else { continue };
             let Ok(id) = id.parse::<Id>() else { continue };
-            let (name, at) = (name.to_owned(), id.created_millis());
+            let name = name.to_owned();
+            let at = id.created_millis();
             found.push(Trashed { name, at, path: entry.path(), id });
         }
         found.sort_by_key(|trashed| std::cmp::Reverse(trashed.id));
@@ -89,9 +90,9 @@ impl Shelf {
     }
 
     /// Waits until nobody else changes the skills, and clears away what a crash left.
-    pub fn lock(&self) -> Result<Locked<'_>, Trouble> {
+    pub fn lock(&self) -> Result<Locked<'_>, SkillError> {
         let directory = &self.directory;
-        let trouble = |error| Trouble::file(directory, error);
+        let trouble = |error| SkillError::file(directory, error);
         fsatomic::private_directory(directory).map_err(trouble)?;
         let lock = File::open(directory).map_err(trouble)?;
         let mut waited = Duration::ZERO;
@@ -100,7 +101,7 @@ impl Shelf {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(trouble(error)),
                 Err(TryLockError::WouldBlock) if waited >= PATIENCE => {
-                    return Err(Trouble::Busy(directory.clone()));
+                    return Err(SkillError::Busy(directory.clone()));
                 }
                 Err(TryLockError::WouldBlock) => {
                     std::thread::sleep(STEP);
@@ -119,14 +120,19 @@ impl Shelf {
 }
 
 impl Locked<'_> {
-    /// Puts a skill in. `before` is the hash of what it replaces, nothing where there must be none.
-    /// The one that it replaces goes to the trash.
-    pub fn put(&self, name: &str, tree: &Tree, before: Option<&str>) -> Result<(), Trouble> {
+    /// Puts a skill in. `before` is the hash of the skill it replaces, which goes to the trash; `None`
+    /// means that there must be no skill of this name.
+    pub fn put(
+        &self,
+        name: &str,
+        tree: &SkillFiles,
+        before: Option<&str>,
+    ) -> Result<(), SkillError> {
         let target = self.shelf.folder(name);
-        tree.front(name).map_err(|what| Trouble::Invalid { path: target.clone(), what })?;
+        tree.front(name).map_err(|what| SkillError::Invalid { path: target.clone(), what })?;
         let now = self.shelf.read(name)?.map(|now| now.hash());
         if now.as_deref() != before {
-            return Err(Trouble::Changed(name.to_owned()));
+            return Err(SkillError::Changed(name.to_owned()));
         }
         let id = Id::new();
         let directory = &self.shelf.directory;
@@ -139,21 +145,22 @@ impl Locked<'_> {
         if before.is_none() {
             return rename(&ready, &target);
         }
-        let exchange =
-            || fsatomic::exchange(&ready, &target).map_err(|error| Trouble::file(&target, error));
+        let exchange = || {
+            fsatomic::exchange(&ready, &target).map_err(|error| SkillError::file(&target, error))
+        };
         exchange()?;
-        // Somebody with an editor asks for no lock: what was there a moment ago is what counts.
-        if Tree::read(&ready).map(|old| old.hash()).ok().as_deref() != before {
+        // An editor does not take the lock. If it changed the skill meanwhile, that change comes back.
+        if SkillFiles::read(&ready).map(|old| old.hash()).ok().as_deref() != before {
             exchange()?;
-            return Err(Trouble::Changed(name.to_owned()));
+            return Err(SkillError::Changed(name.to_owned()));
         }
         self.discard(&ready, name, id)
     }
 
     /// Takes a skill away. It goes to the trash.
-    pub fn remove(&self, name: &str) -> Result<PathBuf, Trouble> {
+    pub fn remove(&self, name: &str) -> Result<PathBuf, SkillError> {
         let folder = self.shelf.folder(name);
-        let missing = || Trouble::Missing(name.to_owned());
+        let missing = || SkillError::Missing(name.to_owned());
         check_name(name).map_err(|_| missing())?;
         if fs::symlink_metadata(&folder).is_err() {
             return Err(missing());
@@ -164,18 +171,18 @@ impl Locked<'_> {
     }
 
     /// Brings back what was last taken away under a name.
-    pub fn restore(&self, name: &str) -> Result<(), Trouble> {
+    pub fn restore(&self, name: &str) -> Result<(), SkillError> {
         let found = self.shelf.trash()?.into_iter().find(|trashed| trashed.name == name);
-        let trashed = found.ok_or_else(|| Trouble::NotInTrash(name.to_owned()))?;
+        let trashed = found.ok_or_else(|| SkillError::NotInTrash(name.to_owned()))?;
         let folder = self.shelf.folder(name);
         if fs::symlink_metadata(&folder).is_ok() {
-            return Err(Trouble::Exists(name.to_owned()));
+            return Err(SkillError::Exists(name.to_owned()));
         }
         rename(&trashed.path, &folder)
     }
 
     /// Deletes what is in the trash, for good.
-    pub fn empty_trash(&self) -> Result<usize, Trouble> {
+    pub fn empty_trash(&self) -> Result<usize, SkillError> {
         let all = self.shelf.trash()?;
         for trashed in &all {
             delete(&trashed.path)?;
@@ -183,14 +190,14 @@ impl Locked<'_> {
         Ok(all.len())
     }
 
-    fn discard(&self, folder: &Path, name: &str, id: Id) -> Result<(), Trouble> {
+    fn discard(&self, folder: &Path, name: &str, id: Id) -> Result<(), SkillError> {
         let trash = self.shelf.directory.join(TRASH);
-        fsatomic::private_directory(&trash).map_err(|error| Trouble::file(&trash, error))?;
+        fsatomic::private_directory(&trash).map_err(|error| SkillError::file(&trash, error))?;
         rename(folder, &trash.join(format!("{name}.{id}")))
     }
 
     /// Clears away what a crash left: what is not whole goes, what is whole goes to the trash.
-    fn clear(&self) -> Result<(), Trouble> {
+    fn clear(&self) -> Result<(), SkillError> {
         for entry in entries(&self.shelf.directory)? {
             let file = entry.file_name().to_string_lossy().into_owned();
             if file.starts_with(STAGED) {
@@ -206,9 +213,9 @@ impl Locked<'_> {
     }
 }
 
-/// What is in a directory; nothing where there is none.
-fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, Trouble> {
-    let trouble = |error| Trouble::file(directory, error);
+/// The entries of a directory. Returns none if the directory does not exist.
+fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, SkillError> {
+    let trouble = |error| SkillError::file(directory, error);
     match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(trouble(error)),
@@ -216,25 +223,25 @@ fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, Trouble> {
     }
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), Trouble> {
-    fsatomic::rename(from, to).map_err(|error| Trouble::file(to, error))
+fn rename(from: &Path, to: &Path) -> Result<(), SkillError> {
+    fsatomic::rename(from, to).map_err(|error| SkillError::file(to, error))
 }
 
-fn delete(path: &Path) -> Result<(), Trouble> {
+fn delete(path: &Path) -> Result<(), SkillError> {
     let deleted = match fs::symlink_metadata(path) {
         Ok(looked) if looked.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
-    deleted.map_err(|error| Trouble::file(path, error))
+    deleted.map_err(|error| SkillError::file(path, error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tree(words: &str) -> Tree {
-        let mut tree = Tree::default();
+    fn tree(words: &str) -> SkillFiles {
+        let mut tree = SkillFiles::default();
         tree.change("SKILL.md", Some("---\nname: one\ndescription: x\n---\n"));
         tree.change("references/notes.md", Some(words));
         tree
@@ -259,18 +266,18 @@ mod tests {
         locked.put("one", &tree("old"), None).unwrap();
         assert_eq!(shelf.read("one").unwrap(), Some(tree("old")));
         let trouble = locked.put("one", &tree("new"), None).unwrap_err();
-        assert!(matches!(trouble, Trouble::Changed(_)), "{trouble}");
+        assert!(matches!(trouble, SkillError::Changed(_)), "{trouble}");
         locked.put("one", &tree("new"), Some(&tree("old").hash())).unwrap();
         assert_eq!(shelf.read("one").unwrap(), Some(tree("new")));
-        assert_eq!(Tree::read(&shelf.trash().unwrap()[0].path).unwrap(), tree("old"));
+        assert_eq!(SkillFiles::read(&shelf.trash().unwrap()[0].path).unwrap(), tree("old"));
         locked.remove("one").unwrap();
-        assert!(matches!(locked.remove("one"), Err(Trouble::Missing(_))));
-        assert!(matches!(locked.remove("../x"), Err(Trouble::Missing(_))));
+        assert!(matches!(locked.remove("one"), Err(SkillError::Missing(_))));
+        assert!(matches!(locked.remove("../x"), Err(SkillError::Missing(_))));
         locked.restore("one").unwrap();
         assert_eq!(shelf.read("one").unwrap(), Some(tree("new")), "the last one that was there");
-        assert!(matches!(locked.restore("one"), Err(Trouble::Exists(_))));
+        assert!(matches!(locked.restore("one"), Err(SkillError::Exists(_))));
         assert_eq!(locked.empty_trash().unwrap(), 1);
-        assert!(matches!(locked.restore("two"), Err(Trouble::NotInTrash(_))));
+        assert!(matches!(locked.restore("two"), Err(SkillError::NotInTrash(_))));
         assert_eq!(names(&shelf.directory), [".trash", "one"]);
     }
 
@@ -286,7 +293,7 @@ mod tests {
         assert_eq!(names(directory.path()), [".trash", "one"]);
         let trash = shelf.trash().unwrap();
         assert_eq!(trash.len(), 1);
-        assert_eq!(Tree::read(&trash[0].path).unwrap(), tree("old"));
+        assert_eq!(SkillFiles::read(&trash[0].path).unwrap(), tree("old"));
     }
 
     #[test]
@@ -296,10 +303,10 @@ mod tests {
         let locked = shelf.lock().unwrap();
         for name in ["two", "../one", ".trash", ""] {
             let trouble = locked.put(name, &tree("x"), None).unwrap_err();
-            assert!(matches!(trouble, Trouble::Invalid { .. }), "{name}: {trouble}");
+            assert!(matches!(trouble, SkillError::Invalid { .. }), "{name}: {trouble}");
         }
         std::os::unix::fs::symlink("/etc", shelf.folder("one")).unwrap();
-        assert!(matches!(shelf.read("one"), Err(Trouble::Invalid { .. })));
+        assert!(matches!(shelf.read("one"), Err(SkillError::Invalid { .. })));
         assert!(locked.put("one", &tree("x"), None).is_err());
     }
 }

@@ -9,7 +9,7 @@ use mainstay_journal::{SessionId, TurnId};
 use mainstay_store::ReadTx;
 use mainstay_tools::snapshot::{Item, Listing, Omission, State, escaped, unescaped};
 
-use super::mark::{self, Mark, Tree};
+use super::mark::{self, Mark, WorkspaceTree};
 use super::objects;
 use crate::Result;
 
@@ -22,16 +22,16 @@ pub(crate) struct Segment {
     /// When the last of them was taken.
     pub(crate) at: i64,
     marks: Vec<Mark>,
-    after: Option<(Option<Tree>, BTreeMap<String, State>)>,
+    after: Option<(Option<WorkspaceTree>, BTreeMap<String, State>)>,
 }
 
 /// A path that a turn changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct RecordedChange {
     /// Escaped.
     pub(crate) path: String,
     pub(crate) before: State,
-    /// Nothing where nobody looked when the turn ended.
+    /// It is `None` if no snapshot was taken when the turn ended.
     pub(crate) after: Option<State>,
 }
 
@@ -57,7 +57,8 @@ pub(crate) fn segments(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Se
                 segment
             }
         };
-        (segment.numbers.1, segment.at) = (marked.number, marked.at);
+        segment.numbers.1 = marked.number;
+        segment.at = marked.at;
         match marked.mark {
             Mark::After { tree, files } => segment.after = Some((tree, files)),
             before => segment.marks.push(before),
@@ -68,7 +69,7 @@ pub(crate) fn segments(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Se
 
 impl Segment {
     /// What was changed.
-    pub(crate) fn changes(&self, tx: &mut ReadTx<'_>) -> Result<Vec<Change>> {
+    pub(crate) fn changes(&self, tx: &mut ReadTx<'_>) -> Result<Vec<RecordedChange>> {
         let first = self.tree();
         let mut before: BTreeMap<String, State> = BTreeMap::new();
         let mut tree_taken = false;
@@ -101,19 +102,18 @@ impl Segment {
                 None => None,
             };
             let after = held.or_else(|| after_files.and_then(|files| files.get(path)).cloned());
-            changes.push(Change { path: path.clone(), before: before.clone(), after });
+            changes.push(RecordedChange { path: path.clone(), before: before.clone(), after });
         }
         if let Some(tree) = first {
             let workspace = unescaped(&tree.workspace);
             let mut found = Vec::new();
             match after_tree {
                 Some(after) => {
-                    let roots = (tree.root.as_str(), after.root.as_str());
-                    compare(tx, &workspace, roots, &mut found)?;
+                    compare(tx, &workspace, &tree.root, &after.root, &mut found)?;
                 }
                 // Nobody looked afterwards: everything may have been changed.
                 None => gather(tx, &workspace, &tree.root, &mut |path, state| {
-                    found.push(Change { path, before: state, after: None });
+                    found.push(RecordedChange { path, before: state, after: None });
                 })?,
             }
             changes.extend(found.into_iter().filter(|change| !before.contains_key(&change.path)));
@@ -132,8 +132,8 @@ impl Segment {
         self.tree().map_or(&[], |tree| &tree.left)
     }
 
-    /// The workspace before the first command, where there was one.
-    pub(crate) fn tree(&self) -> Option<&Tree> {
+    /// The workspace before the first command. Returns `None` if no command ran.
+    pub(crate) fn tree(&self) -> Option<&WorkspaceTree> {
         self.marks.iter().find_map(|mark| match mark {
             Mark::Tree(tree) => Some(tree),
             _ => None,
@@ -160,9 +160,10 @@ impl Segment {
     }
 }
 
-/// What a tree holds at a path; nothing where it is not in the tree, or not kept.
-fn find(tx: &mut ReadTx<'_>, tree: &Tree, path: &str) -> Result<Option<State>> {
-    let (workspace, path) = (unescaped(&tree.workspace), unescaped(path));
+/// What a tree holds at a path. Returns `None` if the path is not in the tree, or not kept.
+fn find(tx: &mut ReadTx<'_>, tree: &WorkspaceTree, path: &str) -> Result<Option<State>> {
+    let workspace = unescaped(&tree.workspace);
+    let path = unescaped(path);
     let Ok(inside) = path.strip_prefix(&workspace) else { return Ok(None) };
     let mut listing = objects::listing(tx, &tree.root)?;
     let mut names = inside.iter().peekable();
@@ -188,8 +189,9 @@ fn find(tx: &mut ReadTx<'_>, tree: &Tree, path: &str) -> Result<Option<State>> {
 fn compare(
     tx: &mut ReadTx<'_>,
     at: &Path,
-    (before, after): (&str, &str),
-    changes: &mut Vec<Change>,
+    before: &str,
+    after: &str,
+    changes: &mut Vec<RecordedChange>,
 ) -> Result<()> {
     if before == after {
         return Ok(());
@@ -199,27 +201,34 @@ fn compare(
     let names: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
     for name in names {
         let path = at.join(OsStr::from_bytes(name));
-        let (old, new) = (before.get(name), after.get(name));
+        let old = before.get(name);
+        let new = after.get(name);
         let state = |item: Option<&Item>| item.map_or(State::Absent, |item| item.state.clone());
         let listing =
             |item: Option<&Item>| item.map_or("", |item| item.listing.as_str()).to_owned();
-        let (old_listing, new_listing) = (listing(old), listing(new));
+        let old_listing = listing(old);
+        let new_listing = listing(new);
         if state(old) != state(new) {
-            let (before, after) = (state(old), Some(state(new)));
-            changes.push(Change { path: escaped(&path), before, after });
+            let before = state(old);
+            let after = Some(state(new));
+            changes.push(RecordedChange { path: escaped(&path), before, after });
         }
         match (old_listing.is_empty(), new_listing.is_empty()) {
             (true, true) => {}
-            (false, false) => compare(tx, &path, (&old_listing, &new_listing), changes)?,
+            (false, false) => compare(tx, &path, &old_listing, &new_listing, changes)?,
             // What is below something that is not kept is not known to be there or not.
             (false, true) if state(new).is_kept() => {
                 gather(tx, &path, &old_listing, &mut |path, before| {
-                    changes.push(Change { path, before, after: Some(State::Absent) });
+                    changes.push(RecordedChange { path, before, after: Some(State::Absent) });
                 })?;
             }
             (true, false) if state(old).is_kept() => {
                 gather(tx, &path, &new_listing, &mut |path, after| {
-                    changes.push(Change { path, before: State::Absent, after: Some(after) });
+                    changes.push(RecordedChange {
+                        path,
+                        before: State::Absent,
+                        after: Some(after),
+                    });
                 })?;
             }
             _ => {}

@@ -56,14 +56,14 @@ CREATE TABLE snapshot_sweeps (
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mark {
     /// The whole workspace, before a command.
-    Tree(Tree),
+    Tree(WorkspaceTree),
     /// Single paths, escaped, before a tool changes one of them.
     Files(BTreeMap<String, State>),
     /// How it all was when the turn ended or was parked.
     After {
-        /// The workspace, where it was looked at before.
+        /// The workspace. It is `None` if it was not scanned before either.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree: Option<Tree>,
+        tree: Option<WorkspaceTree>,
         /// The single paths.
         files: BTreeMap<String, State>,
     },
@@ -71,7 +71,7 @@ pub(crate) enum Mark {
 
 /// A workspace at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tree {
+pub(crate) struct WorkspaceTree {
     /// The object of its listing.
     pub(crate) root: String,
     /// Its directory, escaped.
@@ -84,7 +84,7 @@ pub(crate) struct Tree {
     pub(crate) left_count: usize,
 }
 
-impl From<Scanned> for Tree {
+impl From<Scanned> for WorkspaceTree {
     fn from(scanned: Scanned) -> Self {
         Self {
             root: scanned.root,
@@ -120,7 +120,8 @@ pub(crate) fn write(
         Mark::After { tree, .. } => tree.as_ref(),
         Mark::Files(_) => None,
     };
-    let (workspace, root) = (tree.map(|tree| &tree.workspace), tree.map(|tree| &tree.root));
+    let workspace = tree.map(|tree| &tree.workspace);
+    let root = tree.map(|tree| &tree.root);
     tx.execute(
         "INSERT INTO snapshots (session, number, turn, call, workspace, root, mark, taken_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -166,6 +167,7 @@ pub(crate) fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
 
 /// A row that cannot be understood.
 pub(crate) fn damaged(what: &str, error: &dyn std::fmt::Display) -> Error {
-    let (what, detail) = (what.to_owned(), error.to_string());
+    let what = what.to_owned();
+    let detail = error.to_string();
     Error::Journal(mainstay_journal::Error::Damaged { what, detail })
 }

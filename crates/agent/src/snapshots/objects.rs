@@ -36,7 +36,8 @@ pub(crate) fn flush(store: &Store, objects: &mut Vec<Object>) -> Result<Vec<Stri
     objects.retain(|(hash, _)| !kept.contains(hash));
     let mut rest = objects.as_slice();
     while !rest.is_empty() {
-        let (mut count, mut bytes) = (0, 0);
+        let mut count = 0;
+        let mut bytes = 0;
         while count < rest.len() && (count == 0 || bytes + rest[count].1.len() <= BATCH) {
             bytes += rest[count].1.len();
             count += 1;
@@ -68,17 +69,18 @@ pub(crate) fn kept(tx: &mut ReadTx<'_>, hashes: &[String]) -> Result<HashSet<Str
 /// The bytes of an object.
 pub(crate) fn get(tx: &mut ReadTx<'_>, hash: &str) -> Result<Vec<u8>> {
     find(tx, hash)?
-        .ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is not there"))
+        .ok_or_else(|| damaged(&format!("the object {hash} of a snapshot"), &"it is missing"))
 }
 
 /// A directory's listing.
 pub(crate) fn listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Listing> {
     let bytes = get(tx, hash)?;
-    Listing::decode(&bytes)
-        .ok_or_else(|| damaged(&format!("the listing {hash} of a snapshot"), &"it is no listing"))
+    Listing::decode(&bytes).ok_or_else(|| {
+        damaged(&format!("the listing {hash} of a snapshot"), &"it is not a valid listing")
+    })
 }
 
-/// A directory's listing, where it is still there.
+/// A directory's listing. Returns `None` if it was swept away.
 pub(crate) fn find_listing(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Listing>> {
     Ok(find(tx, hash)?.as_deref().and_then(Listing::decode))
 }
@@ -88,7 +90,7 @@ fn find(tx: &mut ReadTx<'_>, hash: &str) -> Result<Option<Vec<u8>>> {
     Ok(tx.query_opt(sql, params![hash], |row| row.get(0))?)
 }
 
-/// How often objects were swept away: whoever knows that some are kept knows it for one such time.
+/// The number of the last sweep. What is known of kept objects holds for this number only.
 pub(crate) fn generation(tx: &mut ReadTx<'_>) -> Result<i64> {
     let sql = "SELECT generation FROM snapshot_sweeps WHERE one = 1";
     Ok(tx.query_opt(sql, params![], |row| row.get(0))?.unwrap_or(0))

@@ -9,12 +9,12 @@ use mainstay_tools::snapshot::{
 };
 use serde::Serialize;
 
-use super::changes::Change;
+use super::changes::RecordedChange;
 use super::objects::Object;
 
 /// What is to be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum UndoTarget {
     /// The last turn that changed files and is not undone yet.
     Last,
     /// Everything since before the turn with this number.
@@ -91,9 +91,10 @@ impl<'a> Planner<'a> {
     }
 
     /// Goes back over one change.
-    pub(crate) fn take_back(&mut self, change: Change) {
-        let Change { path, before, after } = change;
-        let (workplace, limits) = (self.workplace, self.limits);
+    pub(crate) fn take_back(&mut self, change: RecordedChange) {
+        let RecordedChange { path, before, after } = change;
+        let workplace = self.workplace;
+        let limits = self.limits;
         let (looked, virtually) = self.paths.entry(path.clone()).or_insert_with(|| {
             let looked = look(workplace, &unescaped(&path), limits);
             let state = looked.state.clone();

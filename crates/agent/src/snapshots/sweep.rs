@@ -14,14 +14,14 @@ use crate::Result;
 
 /// What is kept of snapshots.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct Retention {
     /// The last turns of each session that changed files.
     pub turns: usize,
     /// Bytes of all sessions together; the oldest go first.
     pub bytes: u64,
 }
 
-impl Default for Kept {
+impl Default for Retention {
     fn default() -> Self {
         Self { turns: 50, bytes: 2 << 30 }
     }
@@ -54,7 +54,7 @@ pub fn sweep_if_due(store: &Store) -> Result<Option<Swept>> {
         let swept_at: i64 = tx.query_opt(sql, params![], |row| row.get(0))?.unwrap_or(0);
         Ok(tx.now() - swept_at >= EVERY)
     })?;
-    if due { sweep(store, &Kept::default()).map(Some) } else { Ok(None) }
+    if due { sweep(store, &Retention::default()).map(Some) } else { Ok(None) }
 }
 
 /// Takes old snapshots away, and every object that no snapshot and no undo needs.
@@ -62,7 +62,7 @@ pub fn sweep_if_due(store: &Store) -> Result<Option<Swept>> {
 /// What is needed is found out first, by many short reads. The transaction that takes objects away
 /// sees that no snapshot came in between, and tells those who are about to write one that what they
 /// know of kept objects is out of date.
-pub fn sweep(store: &Store, kept: &Kept) -> Result<Swept> {
+pub fn sweep(store: &Store, kept: &Retention) -> Result<Swept> {
     let mut swept = Swept::default();
     for _ in 0..TRIES {
         let seen = store.read(census)?;
@@ -71,7 +71,7 @@ pub fn sweep(store: &Store, kept: &Kept) -> Result<Swept> {
         loop {
             let (batch, others) = rest.split_at(rest.len().min(TOGETHER));
             let first = std::ptr::eq(rest, found.garbage.as_slice());
-            let outdated: &[Outdated] = if first { &found.outdated } else { &[] };
+            let outdated: &[OutdatedMarks] = if first { &found.outdated } else { &[] };
             let still = store.write(|tx| -> Result<bool> {
                 let now = if first { seen } else { (seen.0 - found.marks, seen.1) };
                 if census(tx)? != now {
@@ -99,13 +99,13 @@ pub fn sweep(store: &Store, kept: &Kept) -> Result<Swept> {
 }
 
 /// Marks that are too old: those of a session up to a number.
-struct Outdated {
+struct OutdatedMarks {
     session: SessionId,
     up_to: i64,
 }
 
-struct Found {
-    outdated: Vec<Outdated>,
+struct SweepPlan {
+    outdated: Vec<OutdatedMarks>,
     /// How many marks are outdated.
     marks: i64,
     /// How many turns they belong to.
@@ -120,7 +120,7 @@ fn census(tx: &mut ReadTx<'_>) -> Result<(i64, i64)> {
     Ok((marks, undos))
 }
 
-fn find(store: &Store, kept: &Kept) -> Result<Found> {
+fn find(store: &Store, kept: &Retention) -> Result<SweepPlan> {
     let sessions: Vec<SessionId> = store.read(|tx| {
         tx.query("SELECT DISTINCT session FROM snapshots", params![], |row| row.get(0))
     })?;
@@ -131,7 +131,7 @@ fn find(store: &Store, kept: &Kept) -> Result<Found> {
     }
     // The newest first, as long as there is room.
     segments.sort_by_key(|(_, segment)| std::cmp::Reverse(segment.at));
-    let mut needed = Needed::default();
+    let mut needed = NeededObjects::default();
     for steps in store.read(undo_steps)? {
         needed.steps(&steps);
     }
@@ -161,11 +161,11 @@ fn find(store: &Store, kept: &Kept) -> Result<Found> {
         .filter(|(hash, _)| !needed.objects.contains(hash))
         .map(|(hash, size)| (hash, u64::try_from(size).unwrap_or(0)))
         .collect();
-    Ok(Found {
+    Ok(SweepPlan {
         marks: outdated.values().map(|(_, marks)| marks).sum(),
         outdated: outdated
             .into_iter()
-            .map(|(session, (up_to, _))| Outdated { session, up_to })
+            .map(|(session, (up_to, _))| OutdatedMarks { session, up_to })
             .collect(),
         turns: gone.len(),
         garbage,
@@ -187,12 +187,12 @@ fn undo_steps(tx: &mut ReadTx<'_>) -> Result<Vec<Vec<PathChange>>> {
 
 /// Objects that something needs.
 #[derive(Default)]
-struct Needed {
+struct NeededObjects {
     objects: HashSet<String>,
     bytes: u64,
 }
 
-impl Needed {
+impl NeededObjects {
     fn steps(&mut self, steps: &[PathChange]) {
         for step in steps {
             self.state(&step.from);
@@ -233,9 +233,13 @@ impl Needed {
     }
 }
 
-fn remove(tx: &mut WriteTx<'_>, outdated: &[Outdated], garbage: &[(String, u64)]) -> Result<()> {
+fn remove(
+    tx: &mut WriteTx<'_>,
+    outdated: &[OutdatedMarks],
+    garbage: &[(String, u64)],
+) -> Result<()> {
     let now = tx.now();
-    for Outdated { session, up_to } in outdated {
+    for OutdatedMarks { session, up_to } in outdated {
         tx.execute(
             "DELETE FROM snapshots WHERE session = ?1 AND number <= ?2",
             params![session, up_to],

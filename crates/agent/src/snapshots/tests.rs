@@ -12,8 +12,8 @@ use mainstay_tools::snapshot::{Limits, State};
 use mainstay_tools::{Action, Keeper, Workplace};
 
 use super::changes::segments;
-use super::taking::{Change, Snapshots};
-use super::{Kept, forget, objects, sweep};
+use super::take::{Snapshots, UpcomingChange};
+use super::{Retention, forget, objects, sweep};
 use crate::policy::Act;
 use crate::test_store::TestStore;
 use crate::{Error, Result};
@@ -77,7 +77,7 @@ impl Place {
     async fn before(&mut self) {
         let Self { store, workplace, session, snapshots, .. } = self;
         let act = Act::new(Action::Execute("make".to_owned()), &workplace.workspace);
-        let change = Change {
+        let change = UpcomingChange {
             store,
             session: *session,
             call: CallId::new(),
@@ -149,16 +149,16 @@ async fn what_turns_changed_is_told_and_swept_away_when_it_is_old() {
         place.turn(|_| ()).await;
         assert_eq!(place.changes(), [vec!["a"], vec!["a"], vec![]]);
 
-        let kept = sweep(&place.store, &Kept::default()).unwrap();
+        let kept = sweep(&place.store, &Retention::default()).unwrap();
         assert_eq!((kept.turns, kept.objects), (0, 0), "everything is needed");
-        let swept = sweep(&place.store, &Kept { turns: 2, ..Kept::default() }).unwrap();
+        let swept = sweep(&place.store, &Retention { turns: 2, ..Retention::default() }).unwrap();
         assert_eq!(swept.turns, 1);
         // What the first turn found: the file, and the listings above it.
         assert_eq!(swept.objects, 3, "{swept:?}");
         assert_eq!(place.changes(), [vec!["a"], vec![]]);
 
         place.store.write(|tx| forget(tx, place.session)).unwrap();
-        sweep(&place.store, &Kept::default()).unwrap();
+        sweep(&place.store, &Retention::default()).unwrap();
         assert_eq!(place.objects(), 0);
     }
 }
@@ -174,7 +174,7 @@ async fn who_believes_in_objects_that_were_swept_away_saves_them_again() {
         let turn = place.begin();
         place.before().await;
         place.store.write(|tx| forget(tx, place.session)).unwrap();
-        let swept = sweep(&place.store, &Kept::default()).unwrap();
+        let swept = sweep(&place.store, &Retention::default()).unwrap();
         assert_eq!(swept.objects, 3);
 
         assert!(matches!(place.write(turn), Err(Error::SnapshotsSwept)));

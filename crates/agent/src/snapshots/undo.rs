@@ -11,10 +11,10 @@ use mainstay_tools::snapshot::{Omission, PathChange, Restored, State, escaped, r
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{self, Change, Segment};
+use super::changes::{self, RecordedChange, Segment};
 use super::mark::damaged;
 use super::objects;
-use super::plan::{Conflicts, Plan, Planner, Which};
+use super::plan::{Conflicts, Plan, Planner, UndoTarget};
 use crate::agent::blocking;
 use crate::session::open::OpenSession;
 use crate::{Error, Observer, Result, background::processes, redaction};
@@ -51,21 +51,21 @@ pub struct ChangedTurn {
 }
 
 /// An undo as it was written down.
-struct Row {
+struct UndoRow {
     id: String,
-    kind: Kind,
+    kind: UndoKind,
     turns: Vec<TurnId>,
     steps: Vec<PathChange>,
     taken_back: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum UndoKind {
     Undo,
     Redo,
 }
 
-impl Kind {
+impl UndoKind {
     fn as_str(self) -> &'static str {
         match self {
             Self::Undo => "undo",
@@ -83,7 +83,7 @@ impl OpenSession {
     /// What an undo would do. A turn that is not over is ended first: what it had begun is settled.
     pub async fn plan_undo(
         &mut self,
-        which: Which,
+        which: UndoTarget,
         conflicts: Conflicts,
         observer: Observer<'_>,
         cancel: &CancellationToken,
@@ -91,30 +91,30 @@ impl OpenSession {
         self.finish_undo()?;
         processes::reconcile(self).await?;
         self.abandon_unfinished(observer, cancel).await?;
-        let store = self.agent.parts.store.clone();
-        self.last_turn.row = blocking(|| store.read(|tx| turn::last(tx, self.id)))?;
+        self.last_turn.row = self.agent.read(|tx| turn::last(tx, self.id))?;
         self.preview_undo(which, conflicts)
     }
 
     /// What an undo would do, as things are: a turn that is not over is left alone.
-    pub fn preview_undo(&self, which: Which, conflicts: Conflicts) -> Result<Plan> {
+    pub fn preview_undo(&self, which: UndoTarget, conflicts: Conflicts) -> Result<Plan> {
         blocking(|| self.plan(which, conflicts))
     }
 
-    fn plan(&self, which: Which, conflicts: Conflicts) -> Result<Plan> {
+    fn plan(&self, which: UndoTarget, conflicts: Conflicts) -> Result<Plan> {
         let store = &self.agent.parts.store;
         let limits = &self.agent.settings().snapshots;
         let mut planner = Planner::new(&self.workplace, limits, conflicts);
-        if which == Which::Undo {
+        if which == UndoTarget::Undo {
             let Some(row) = store.read(|tx| last_undo(tx, self.id))? else {
                 return Ok(Plan::default());
             };
             for PathChange { path, from, to } in row.steps {
-                planner.take_back(Change { path, before: from, after: Some(to) });
+                planner.take_back(RecordedChange { path, before: from, after: Some(to) });
             }
             let mut plan = planner.done();
             plan.turns = store.read(|tx| numbers(tx, &row.turns))?;
-            (plan.turn_ids, plan.taken_back) = (row.turns, Some(row.id));
+            plan.turn_ids = row.turns;
+            plan.taken_back = Some(row.id);
             return Ok(plan);
         }
         let (chosen, numbers) = store.read(|tx| chosen(tx, self.id, which))?;
@@ -128,7 +128,8 @@ impl OpenSession {
         let mut plan = planner.done();
         plan.turn_ids = chosen.iter().map(|segment| segment.turn).collect();
         plan.turn_ids.dedup();
-        (plan.turns, plan.unseen) = (numbers, unseen);
+        plan.turns = numbers;
+        plan.unseen = unseen;
         Ok(plan)
     }
 
@@ -139,12 +140,13 @@ impl OpenSession {
         if plan.refuses && !plan.conflicts.is_empty() {
             return Err(Error::Conflicts(plan.conflicts.len()));
         }
-        let (agent, session) = (self.agent.clone(), self.id);
-        let kind = if taken_back.is_some() { Kind::Redo } else { Kind::Undo };
+        let agent = self.agent.clone();
+        let session = self.id;
+        let kind = if taken_back.is_some() { UndoKind::Redo } else { UndoKind::Undo };
         let id = Id::new().to_string();
         let mut objects = objects.clone();
         blocking(|| objects::flush(&agent.parts.store, &mut objects))?;
-        let row = Row {
+        let row = UndoRow {
             id,
             kind,
             turns: turn_ids.clone(),
@@ -152,9 +154,7 @@ impl OpenSession {
             taken_back: taken_back.clone(),
         };
         let kept = &plan.objects;
-        let lease = &self.lease;
-        agent.write(|tx| {
-            lease.guard(tx)?;
+        self.write(|tx| {
             // Objects may have been swept away between.
             let hashes: Vec<String> = kept.iter().map(|(hash, _)| hash.clone()).collect();
             let there = objects::kept(tx, &hashes)?;
@@ -172,27 +172,25 @@ impl OpenSession {
         if !self.snapshots.interrupted_undo {
             return Ok(None);
         }
-        let store = self.agent.parts.store.clone();
-        let row = blocking(|| store.read(|tx| open_undo(tx, self.id)))?;
+        let row = self.agent.read(|tx| open_undo(tx, self.id))?;
         let undone = row.map(|row| self.carry_out(&row)).transpose()?;
         self.snapshots.interrupted_undo = false;
         Ok(undone)
     }
 
     /// Puts the files back and writes down what came of it.
-    fn carry_out(&mut self, row: &Row) -> Result<Undone> {
+    fn carry_out(&mut self, row: &UndoRow) -> Result<Undone> {
         let store = self.agent.parts.store.clone();
         let mut fetch = |hash: &str| {
             store.read(|tx| objects::get(tx, hash)).map_err(|error: Error| error.to_string())
         };
         let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
-        let turns = blocking(|| store.read(|tx| numbers(tx, &row.turns)))?;
+        let turns = self.agent.read(|tx| numbers(tx, &row.turns))?;
         let undone = undone(row, turns, &restored);
         let mut body = Body::notice(self.notice(row.kind, &undone));
         redaction::body(self.agent.redactor(), &mut body);
-        let (agent, session, lease) = (self.agent.clone(), self.id, &self.lease);
-        agent.write(|tx| {
-            lease.guard(tx)?;
+        let session = self.id;
+        self.write(|tx| {
             let now = tx.now();
             tx.execute(
                 "UPDATE undos SET state = 'done', ended_at = ?2 WHERE id = ?1",
@@ -210,15 +208,15 @@ impl OpenSession {
     }
 
     /// What the model is told.
-    fn notice(&self, kind: Kind, undone: &Undone) -> String {
+    fn notice(&self, kind: UndoKind, undone: &Undone) -> String {
         let turns: Vec<String> = undone.turns.iter().map(i64::to_string).collect();
         let which = match turns.as_slice() {
             [turn] => format!("turn {turn}"),
             turns => format!("turns {}", turns.join(", ")),
         };
         let mut text = match kind {
-            Kind::Undo => format!("the user undid what {which} did to files"),
-            Kind::Redo => {
+            UndoKind::Undo => format!("the user undid what {which} did to files"),
+            UndoKind::Redo => {
                 format!("the user took the undo of {which} back: its changes are there again")
             }
         };
@@ -254,7 +252,7 @@ pub fn changed_turns(
     for segment in segments {
         let changes = store.read(|tx| segment.changes(tx))?;
         let Some(turn) = store.read(|tx| turn::get(tx, segment.turn))? else { continue };
-        // Without a look at its end nobody can tell what it changed.
+        // A turn without a snapshot at its end is left out: what it changed is not known.
         let known = changes.into_iter().filter(|change| change.after.is_some());
         let paths = known.map(|change| change.path);
         let left = segment.left().iter().filter(|(_, why)| *why != Omission::Git).cloned();
@@ -284,7 +282,7 @@ pub(crate) fn interrupted(tx: &mut ReadTx<'_>, session: SessionId) -> Result<boo
 fn chosen(
     tx: &mut ReadTx<'_>,
     session: SessionId,
-    which: Which,
+    which: UndoTarget,
 ) -> Result<(Vec<Segment>, Vec<i64>)> {
     let undone = undone_turns(tx, session)?;
     let mut segments = Vec::new();
@@ -295,8 +293,8 @@ fn chosen(
         }
     }
     let from = match which {
-        Which::From(number) => number,
-        Which::Last | Which::Undo => {
+        UndoTarget::From(number) => number,
+        UndoTarget::Last | UndoTarget::Undo => {
             let mut last = None;
             for (number, segment) in segments.iter().rev() {
                 if !segment.is_closed() || !segment.changes(tx)?.is_empty() {
@@ -327,7 +325,7 @@ fn undone_turns(tx: &mut ReadTx<'_>, session: SessionId) -> Result<BTreeSet<Turn
     Ok(turns)
 }
 
-fn begin(tx: &mut WriteTx<'_>, session: SessionId, row: &Row) -> Result<()> {
+fn begin(tx: &mut WriteTx<'_>, session: SessionId, row: &UndoRow) -> Result<()> {
     let now = tx.now();
     let last = tx.query_opt(
         "SELECT number FROM undos WHERE session = ?1 ORDER BY number DESC LIMIT 1",
@@ -350,7 +348,7 @@ fn begin(tx: &mut WriteTx<'_>, session: SessionId, row: &Row) -> Result<()> {
 }
 
 /// The last undo that is not taken back.
-fn last_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Row>> {
+fn last_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<UndoRow>> {
     row(
         tx,
         session,
@@ -359,20 +357,21 @@ fn last_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Row>> {
 }
 
 /// An undo that was begun and did not come to its end.
-fn open_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<Row>> {
+fn open_undo(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Option<UndoRow>> {
     row(tx, session, "state = 'begun' ORDER BY number DESC LIMIT 1")
 }
 
-fn row(tx: &mut ReadTx<'_>, session: SessionId, which: &str) -> Result<Option<Row>> {
+fn row(tx: &mut ReadTx<'_>, session: SessionId, which: &str) -> Result<Option<UndoRow>> {
     let sql = format!("SELECT id, kind, turns, steps FROM undos WHERE session = ?1 AND {which}");
     let found = tx.query_opt(&sql, params![session], |row| {
-        let (id, kind): (String, String) = (row.get(0)?, row.get(1)?);
+        let id: String = row.get(0)?;
+        let kind: String = row.get(1)?;
         Ok((id, kind, row.get::<String>(2)?, row.get::<String>(3)?))
     })?;
     let Some((id, kind, turns, steps)) = found else { return Ok(None) };
-    let kind = if kind == "redo" { Kind::Redo } else { Kind::Undo };
+    let kind = if kind == "redo" { UndoKind::Redo } else { UndoKind::Undo };
     let steps = serde_json::from_str(&steps).map_err(|error| damaged("an undo", &error))?;
-    Ok(Some(Row { id, kind, turns: turn_ids(&turns)?, steps, taken_back: None }))
+    Ok(Some(UndoRow { id, kind, turns: turn_ids(&turns)?, steps, taken_back: None }))
 }
 
 fn turn_ids(text: &str) -> Result<Vec<TurnId>> {
@@ -392,7 +391,7 @@ fn numbers(tx: &mut ReadTx<'_>, turns: &[TurnId]) -> Result<Vec<i64>> {
     Ok(numbers)
 }
 
-fn undone(row: &Row, turns: Vec<i64>, restored: &Restored) -> Undone {
+fn undone(row: &UndoRow, turns: Vec<i64>, restored: &Restored) -> Undone {
     let left: Vec<(String, String)> =
         restored.left.iter().map(|(path, words)| (escaped(path), words.clone())).collect();
     let is_left = |path: &str| left.iter().any(|(other, _)| other == path);

@@ -64,7 +64,7 @@ impl TurnRunner<'_> {
         let writer = Writer { agent, lease, place: self.turn.place() };
         // No channel: it would wake the task that is speaking already, once for each word.
         let heard = EventBuffer::default();
-        let question = Question {
+        let question = ModelQuestion {
             agent,
             session: *id,
             prompt: &conversation.prompt,
@@ -124,7 +124,7 @@ impl EventBuffer {
 }
 
 /// What is asked.
-struct Question<'a> {
+struct ModelQuestion<'a> {
     agent: &'a Agent,
     session: SessionId,
     prompt: &'a str,
@@ -135,7 +135,7 @@ struct Question<'a> {
     left: Duration,
 }
 
-impl Question<'_> {
+impl ModelQuestion<'_> {
     /// Asks the models of the chain. To cancel it, drop it; `failed` then tells how far it came.
     async fn ask(self, failed: &mut FailedAttempts, heard: &EventBuffer) -> Asked {
         let Parts { client, settings, .. } = &*self.agent.parts;

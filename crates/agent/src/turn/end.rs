@@ -136,7 +136,10 @@ impl TurnRunner<'_> {
         })?;
         // What its helpers wait for, it waits for too.
         let (of_helpers, asked_by_helpers) = agent.read(|tx| -> Result<_> {
-            Ok((requests::below(tx, place.session)?, questions::below(tx, place.session)?))
+            Ok((
+                requests::of_descendants(tx, place.session)?,
+                questions::of_descendants(tx, place.session)?,
+            ))
         })?;
         requests.extend(of_helpers);
         questions.extend(asked_by_helpers);

@@ -11,7 +11,7 @@ use super::end::TurnStop;
 use super::runner::TurnRunner;
 use crate::Result;
 use crate::agent::Agent;
-use crate::budget::{self, Account, Amount, Spent};
+use crate::budget::{self, Account, Amount, BudgetExhausted};
 
 /// A model call that is reserved and written down, and not made yet.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl ModelReservation {
         account: &Account,
         place: TurnRef,
         correction: &Amount,
-    ) -> Result<std::result::Result<(), Spent>> {
+    ) -> Result<std::result::Result<(), BudgetExhausted>> {
         let reserved = budget::reserve(tx, account, &self.amount, correction)?;
         if reserved.is_ok() {
             let model = agent.settings().chain.first().map(ToString::to_string);

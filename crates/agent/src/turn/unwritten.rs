@@ -95,3 +95,46 @@ impl UnwrittenEntries {
         self.items.iter().any(|item| matches!(item, Unwritten::Result(_)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_store::Id;
+    use serde_json::json;
+
+    use super::*;
+    use crate::Settings;
+    use crate::budget::Amount;
+    use crate::test_session::TestSession;
+
+    fn start(plan: &str) -> Start {
+        Start { plan: Some(plan.to_owned()), input: None }
+    }
+
+    #[test]
+    fn a_start_goes_with_its_message_or_is_given_back_if_that_is_written() {
+        let test = TestSession::new(Settings::default());
+        let calls = ["shell", "read_file"].map(|tool| test.call(tool, &json!({})));
+        let written = test.call("shell", &json!({}));
+        let mut unwritten = UnwrittenEntries::default();
+        let reservation = ModelReservation { id: Id::new(), amount: Amount::default() };
+        let body = Body::Assistant { parts: Vec::new(), model: "local/m".to_owned() };
+        unwritten.add_message(reservation, Vec::new(), body, &calls);
+        assert!(unwritten.has_message() && !unwritten.has_results());
+
+        assert!(unwritten.start(calls[1].id, start("second")).is_none());
+        let given_back = unwritten.start(written.id, start("written"));
+        assert_eq!(
+            given_back.map(|(id, start)| (id, start.plan)),
+            Some((written.id, start("written").plan))
+        );
+        let [Unwritten::Message(message)] = unwritten.items.as_slice() else {
+            panic!("{} items", unwritten.count());
+        };
+        let plans: Vec<Option<&str>> = message
+            .calls
+            .iter()
+            .map(|call| call.start.as_ref().and_then(|start| start.plan.as_deref()))
+            .collect();
+        assert_eq!(plans, [None, Some("second")]);
+    }
+}

@@ -1,5 +1,5 @@
 //! Budgets: no call without a reservation in all of them, on both engines.
-use mainstay_agent::budget::{self, Account, Amount, Limits, Spent};
+use mainstay_agent::budget::{self, Account, Amount, BudgetExhausted, Limits};
 use mainstay_store::Store;
 use mainstay_testkit::model::Replies;
 
@@ -23,7 +23,7 @@ fn on_both(limits: [Limits; 3], property: impl Fn(&Store, &Account)) {
     }
 }
 
-fn reserve(store: &Store, account: &Account, amount: Amount) -> Result<(), Spent> {
+fn reserve(store: &Store, account: &Account, amount: Amount) -> Result<(), BudgetExhausted> {
     let nothing = Amount::default();
     store
         .write(|tx| -> mainstay_agent::Result<_> {
@@ -42,15 +42,15 @@ const NONE: Limits = Limits { money: None, tokens: None, calls: None };
 fn the_tightest_budget_on_the_way_up_decides_and_is_named() {
     let ten = Limits { money: Some(10_000_000), ..NONE };
     let cases = [
-        ([ten, NONE, NONE], "this turn"),
-        ([NONE, ten, NONE], "this session"),
-        ([NONE, NONE, ten], "this day"),
+        ([ten, NONE, NONE], "this turn's"),
+        ([NONE, ten, NONE], "this session's"),
+        ([NONE, NONE, ten], "today's"),
     ];
     for (limits, whose) in cases {
         on_both(limits, |store, account| {
             reserve(store, account, money(6_000_000)).unwrap();
             let spent = reserve(store, account, money(5_000_000)).unwrap_err();
-            let words = format!("the budget of {whose} is spent: $6.00 of $10.00 used");
+            let words = format!("{whose} budget is spent: $6.00 of $10.00 used");
             assert!(spent.text.starts_with(&words), "{spent:?}");
             // What was refused was charged nowhere.
             reserve(store, account, money(4_000_000)).unwrap();
@@ -89,6 +89,6 @@ fn calls_are_counted_too() {
         reserve(store, account, one).unwrap();
         reserve(store, account, one).unwrap();
         let spent = reserve(store, account, one).unwrap_err();
-        assert!(spent.text.contains("2 of 2 calls of models made"), "{spent:?}");
+        assert!(spent.text.contains("2 of 2 model calls made"), "{spent:?}");
     });
 }

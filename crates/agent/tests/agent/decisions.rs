@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstay_agent::approvals::requests::{Effort, Which};
+use mainstay_agent::approvals::requests::{Effort, RequestFilter};
 use mainstay_agent::loop_guard::Thresholds;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{TurnEnding, Verdict};
@@ -63,7 +63,7 @@ async fn what_is_allowed_runs_once_and_nobody_is_asked() {
     for (name, tool) in tools {
         assert_eq!(tool.steps(), ["plan 1", "run 1"], "{name}");
     }
-    assert!(test.requests(Which::All).is_empty());
+    assert!(test.requests(RequestFilter::All).is_empty());
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn what_is_denied_is_not_even_planned_and_the_model_reads_why() {
         assert!(tool.steps().is_empty(), "{name}");
         assert!(text.starts_with("Not allowed: the policy forbids to "), "{name}: {text}");
     }
-    assert!(test.requests(Which::All).is_empty());
+    assert!(test.requests(RequestFilter::All).is_empty());
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn what_is_to_be_asked_about_waits_for_one_request_each() {
     let tools = one_of_each(&mut test);
     let parked = turn(&mut test.begin(), "do it").await;
     assert_eq!(parked.parked_on().len(), tools.len(), "{parked:?}");
-    let waiting = test.requests(Which::Waiting);
+    let waiting = test.requests(RequestFilter::Waiting);
     let asked: Vec<&str> = waiting.iter().map(|waiting| waiting.request.tool.as_str()).collect();
     assert_eq!(asked, tools.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     for (name, tool) in tools {
@@ -232,7 +232,7 @@ async fn what_was_always_allowed_is_not_asked_about_again_and_the_rest_is() {
     assert!(resume(&mut work).await.is_parked());
     assert_eq!((near.runs(), far.runs()), (2, 0));
     assert_eq!(test.waiting().request.tool, "far");
-    assert_eq!(test.requests(Which::All).len(), 2);
+    assert_eq!(test.requests(RequestFilter::All).len(), 2);
 }
 
 /// Somebody at hand says this to two calls of one kind: how often they are asked, how often it is done,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use mainstay_agent::approvals::requests::{self, Approval, Effort, Given, Outcome, Which};
+use mainstay_agent::approvals::requests::{
+    self, Approval, DecideOutcome, Decider, Effort, RequestFilter,
+};
 use mainstay_agent::{
     Agent, Error, Event, Input, OpenSession, Opened, Settings, TurnEnding, TurnReport, Verdict,
 };
@@ -185,27 +187,32 @@ impl TestAgent {
     }
 
     /// The requests of the owner.
-    pub(crate) fn requests(&self, which: Which) -> Vec<Approval> {
+    pub(crate) fn requests(&self, which: RequestFilter) -> Vec<Approval> {
         self.store.read(|tx| requests::list(tx, self.owner, which)).unwrap()
     }
 
     /// The one request that waits.
     pub(crate) fn waiting(&self) -> Approval {
-        let mut waiting = self.requests(Which::Waiting);
+        let mut waiting = self.requests(RequestFilter::Waiting);
         assert_eq!(waiting.len(), 1, "{waiting:#?}");
         waiting.remove(0)
     }
 
     /// Decides as another process does.
-    pub(crate) fn decide(&self, approval: &Approval, verdict: &Verdict, effort: Effort) -> Outcome {
-        let (id, given) = (approval.request.id, Given { by: "another process", effort });
+    pub(crate) fn decide(
+        &self,
+        approval: &Approval,
+        verdict: &Verdict,
+        effort: Effort,
+    ) -> DecideOutcome {
+        let (id, given) = (approval.request.id, Decider { by: "another process", effort });
         self.store.write(|tx| requests::decide(tx, self.owner, id, verdict, given)).unwrap()
     }
 
     /// Says yes as another process does.
     pub(crate) fn approve(&self, approval: &Approval) {
         let came = self.decide(approval, &Verdict::Once, Effort::Key);
-        assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
+        assert!(matches!(came, DecideOutcome::Done(_)), "{came:#?}");
     }
 
     /// What a model was asked last.

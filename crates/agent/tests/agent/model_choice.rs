@@ -1,4 +1,4 @@
-//! Which model is asked, and what happens when it does not answer.
+//! RequestFilter model is asked, and what happens when it does not answer.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstay_agent::approvals::requests::Which;
+use mainstay_agent::approvals::requests::RequestFilter;
 use mainstay_agent::policy::Decision;
 use mainstay_agent::{Event, Opened, TurnEnding};
 use mainstay_journal::entry::{self, Body};
@@ -364,7 +364,7 @@ async fn a_parked_turn_asks_the_same_again_and_runs_nothing_however_often_it_is_
     test.approve(&test.waiting());
     assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
     assert_eq!((tool.runs(), test.model.requests()), (1, 2));
-    assert_eq!(test.requests(Which::All).len(), 1);
+    assert_eq!(test.requests(RequestFilter::All).len(), 1);
 }
 
 #[tokio::test]

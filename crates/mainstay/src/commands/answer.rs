@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Args;
-use mainstay_agent::approvals::questions::{self, Outcome, Standing};
+use mainstay_agent::approvals::questions::{self, AnswerOutcome, QuestionStanding};
 use mainstay_journal::session::root;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
@@ -48,8 +48,8 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     })?;
     drop(store);
     let asked = match came {
-        Outcome::Done(asked) => asked,
-        Outcome::TooLate(asked) => {
+        AnswerOutcome::Done(asked) => asked,
+        AnswerOutcome::TooLate(asked) => {
             let question = &asked.question;
             let message =
                 format!("could not answer question {}: {}", question.id, asked.standing_text());
@@ -58,8 +58,8 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         }
     };
     let answer = match &asked.standing {
-        Standing::Answered { answer, .. } => answer.as_str(),
-        Standing::Open | Standing::Lapsed => text.as_str(),
+        QuestionStanding::Answered { answer, .. } => answer.as_str(),
+        QuestionStanding::Open | QuestionStanding::Lapsed => text.as_str(),
     };
     if args.resume {
         if !context.json() {

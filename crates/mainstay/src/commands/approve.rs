@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use clap::Args;
-use mainstay_agent::approvals::requests::{self, Approval, Effort, Given, Outcome};
+use mainstay_agent::approvals::requests::{self, Approval, DecideOutcome, Decider, Effort};
 use mainstay_agent::{Friction, Verdict};
 use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
@@ -76,15 +76,17 @@ impl Decision<'_> {
         let by = format!("`{}` ({})", self.command, ProcessIdentity::current());
         let mut effort = self.effort;
         loop {
-            let given = Given { by: &by, effort };
+            let given = Decider { by: &by, effort };
             let id = found.request.id;
             match store.write(|tx| requests::decide(tx, owner, id, &self.verdict, given))? {
-                Outcome::Done(approval) => return Ok((approval, session)),
-                Outcome::TooLate(approval) => return Err(too_late(&approval, session)),
-                Outcome::NotSure(approval, because) if typed_out(&approval, &because)? => {
+                DecideOutcome::Done(approval) => return Ok((approval, session)),
+                DecideOutcome::TooLate(approval) => return Err(too_late(&approval, session)),
+                DecideOutcome::NotSure(approval, because) if typed_out(&approval, &because)? => {
                     effort = Effort::Word;
                 }
-                Outcome::NotSure(approval, because) => return Err(not_sure(&approval, &because)),
+                DecideOutcome::NotSure(approval, because) => {
+                    return Err(not_sure(&approval, &because));
+                }
             }
         }
     }
@@ -141,13 +143,13 @@ fn not_sure(approval: &Approval, because: &str) -> Error {
 }
 
 fn too_late(approval: &Approval, session: SessionId) -> Error {
-    use requests::Standing;
+    use requests::RequestStanding;
     let request = &approval.request;
     let when = match &approval.standing {
-        Standing::Allowed(decided) | Standing::Denied(decided) => {
+        RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) => {
             format!(" at {}", wording::time(decided.at))
         }
-        Standing::Open | Standing::Expired | Standing::Lapsed => String::new(),
+        RequestStanding::Open | RequestStanding::Expired | RequestStanding::Lapsed => String::new(),
     };
     let error = Error {
         kind: Kind::Failed,
@@ -159,7 +161,7 @@ fn too_late(approval: &Approval, session: SessionId) -> Error {
         hints: Vec::new(),
     };
     match &approval.standing {
-        Standing::Lapsed => error.hint("List what is waiting for you: `mainstay approvals`"),
+        RequestStanding::Lapsed => error.hint("List what is waiting for you: `mainstay approvals`"),
         _ => error.hint(format!("Continue the turn: `mainstay resume {session}`")),
     }
 }

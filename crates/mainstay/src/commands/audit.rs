@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use mainstay_agent::approvals::requests;
-use mainstay_agent::session::audit::{self, Audit, Item, What};
+use mainstay_agent::session::audit::{self, Audit, AuditEvent, AuditItem};
 use mainstay_journal::session::Session;
 use mainstay_journal::{entry, session};
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::wording;
 
 /// Show what came into a session, from where, and what was done after it
 ///
-/// Text from the network taints a session. What happened while it was tainted is marked with `!`:
+/// Text from the network taints a session. AuditEvent happened while it was tainted is marked with `!`:
 /// look there first when something was done that nobody asked for.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
@@ -74,30 +74,30 @@ fn text(session: &Session, audit: &Audit) -> String {
     text
 }
 
-fn describe_item(item: &Item, workspace: &str) -> String {
+fn describe_item(item: &AuditItem, workspace: &str) -> String {
     let inner = |path: &str| {
         let below = Path::new(path).strip_prefix(workspace).ok();
         below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
     };
     match &item.what {
-        What::Came { origin, outside: true, bytes } => {
+        AuditEvent::Came { origin, outside: true, bytes } => {
             format!("brought {} from outside: {origin}", wording::size(*bytes))
         }
-        What::Came { origin, bytes, .. } => {
+        AuditEvent::Came { origin, bytes, .. } => {
             format!("brought {} from {}", wording::size(*bytes), inner(origin))
         }
-        What::Ran { command, class, code } => {
+        AuditEvent::Ran { command, class, code } => {
             let end = match code {
                 Some(0) => String::new(),
                 Some(code) => format!(", exit code {code}"),
                 None => ", in the background".to_owned(),
             };
-            format!("ran `{command}` ({}{end})", class.spoken())
+            format!("ran `{command}` ({}{end})", class.describe())
         }
-        What::Changed { path } => format!("changed {}", inner(path)),
-        What::Proposed { skill } => format!("proposed the skill {skill}, for you to decide"),
-        What::InDoubt { arguments } => format!("may or may not have done {arguments}"),
-        What::Asked { action, standing, by, .. } => match by {
+        AuditEvent::Changed { path } => format!("changed {}", inner(path)),
+        AuditEvent::Proposed { skill } => format!("proposed the skill {skill}, for you to decide"),
+        AuditEvent::InDoubt { arguments } => format!("may or may not have done {arguments}"),
+        AuditEvent::Asked { action, standing, by, .. } => match by {
             Some(by) => format!("wanted {action}: {standing}, by {by}"),
             None => format!("wanted {action}: {standing}"),
         },

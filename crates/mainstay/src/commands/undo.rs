@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use mainstay_agent::snapshots::{Conflicts, Plan, Undone, Which, changed_turns};
+use mainstay_agent::snapshots::{Conflicts, Plan, UndoTarget, Undone, changed_turns};
 use mainstay_agent::{Agent, Event};
 use mainstay_journal::session::{self, Session};
 use mainstay_store::Store;
@@ -85,9 +85,9 @@ async fn act(
 ) -> Result<(), Error> {
     let mut open_session = engine::open(agent, session.id)?;
     let which = match (args.redo, args.turn) {
-        (true, _) => Which::Undo,
-        (false, Some(number)) => Which::From(number),
-        (false, None) => Which::Last,
+        (true, _) => UndoTarget::Undo,
+        (false, Some(number)) => UndoTarget::From(number),
+        (false, None) => UndoTarget::Last,
     };
     let conflicts = match (args.force, args.keep) {
         (true, _) => Conflicts::Overwrite,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use mainstay_agent::memory::external::{
-    Command, Description, Kind, REST, Server, USUAL_LIMIT, Wishes,
+    CommandProvider, Description, ProviderKind, REST, ServerProvider, USUAL_LIMIT, Wishes,
 };
 use mainstay_tools::keeper::Program;
 use mainstay_tools::{Web, harmless_environment, mcp};
@@ -102,7 +102,7 @@ fn description(config: &Config, said: &MemoryProvider) -> Result<Description, Er
     })
 }
 
-fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, Error> {
+fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<ProviderKind, Error> {
     let wishes = Wishes {
         recall_tool: said.recall_tool.clone(),
         recall_argument: said.recall_argument.clone(),
@@ -127,14 +127,20 @@ fn kind(said: &MemoryProvider, wrong: &dyn Fn(String) -> Error) -> Result<Kind, 
             let directory = home();
             Ok(if is_mcp {
                 let program = mcp::Program { program, directory, environment };
-                Kind::Server(Box::new(Server { server: mcp::Server::Program(program), wishes }))
+                ProviderKind::Server(Box::new(ServerProvider {
+                    server: mcp::Server::Program(program),
+                    wishes,
+                }))
             } else {
-                Kind::Command(Command { program, environment, directory })
+                ProviderKind::Command(CommandProvider { program, environment, directory })
             })
         }
         (None, Some(url)) if is_mcp => {
             let service = service(said, url, wrong)?;
-            Ok(Kind::Server(Box::new(Server { server: mcp::Server::Service(service), wishes })))
+            Ok(ProviderKind::Server(Box::new(ServerProvider {
+                server: mcp::Server::Service(service),
+                wishes,
+            })))
         }
         (None, Some(_)) => {
             Err(wrong("`url` needs an MCP server, but mcp is false".into())

@@ -125,7 +125,7 @@ fn an_expired_request_is_refused_and_asked_anew() {
         waiting(&world.run(&["approvals", "--json"])).is_empty()
     });
     let refused = world.run(&["approve", &first, "--sure"]).ended_with(1);
-    assert!(refused.stderr.contains("its time is over"), "{refused:#?}");
+    assert!(refused.stderr.contains("it has expired"), "{refused:#?}");
     let again = world.run(&["resume", "--json"]).ended_with(3);
     let second = again.event("parked")["requests"][0]["id"].as_str().unwrap().to_owned();
     assert_ne!(first, second);
@@ -219,7 +219,7 @@ fn a_destructive_command_has_no_always_and_takes_more_than_a_plain_yes() {
     let refused = world.run(&["approve", &id, "--always", "--sure"]).ended_with(2);
     assert!(refused.stderr.contains("cannot be allowed always"), "{refused:#?}");
     let refused = world.run(&["approve", &id]).ended_with(1);
-    assert!(refused.stderr.contains("cannot be put back"), "{refused:#?}");
+    assert!(refused.stderr.contains("cannot be restored"), "{refused:#?}");
     assert!(refused.stderr.contains("git push --force"), "{refused:#?}");
     world.run(&["approve", &id, "--sure", "--resume"]).ended_with(0);
 }

@@ -128,7 +128,7 @@ fn a_child_that_another_process_works_on_is_waited_for_and_not_said_to_be_stoppe
     waiting.signal(Signal::INT);
     world.ended(waiting, PATIENCE).ended_with(130);
     let shown = world.run(&["sessions", "show", &session, "--json"]).ended_with(0).stdout;
-    assert!(shown.contains("worked on by another process"), "{shown}");
+    assert!(shown.contains("Another process runs the helper"), "{shown}");
     world.ended(other, PATIENCE).ended_with(0);
     assert_eq!(world.file("count-0"), "0\n1\n");
 }

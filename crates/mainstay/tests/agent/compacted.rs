@@ -114,7 +114,7 @@ fn a_compacted_session_goes_on_and_shows_what_was_there() {
     assert!(words.contains("exit code 0: seq 1 900; echo made > made"), "{words}");
     assert!(world.model.asked().pop().unwrap().results().is_empty(), "old results are sent");
     let context = world.run(&["context", &id]).ended_with(0).stdout;
-    assert!(context.contains("record of what was compacted"), "{context}");
+    assert!(context.contains("compaction record"), "{context}");
 
     write(&world, &id, |tx, session, turn| compaction::restore(tx, session, turn, 1));
     world.run(&["run", "--session", &id, "go on"]).ended_with(0);

@@ -314,7 +314,7 @@ fn hooks_are_written_in_toml_too_and_a_workspace_brings_none() {
     )
     .unwrap();
     let told = world.run(&["run", "go"]).ended_with(0);
-    assert!(told.stderr.contains("hooks for `Notification` are never run"), "{told:#?}");
+    assert!(told.stderr.contains("unknown hook event `Notification`"), "{told:#?}");
     assert!(told.stderr.contains("a workspace cannot set `hooks`"), "{told:#?}");
     for (name, there) in [("ours", true), ("theirs", true), ("brought", false)] {
         assert_eq!(world.workspace().join(name).exists(), there, "{name}");

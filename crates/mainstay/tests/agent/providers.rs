@@ -93,7 +93,7 @@ fn what_good_providers_know_is_in_the_request_whatever_a_bad_one_does() {
         "- [team:m1] (from outside) the user deploys on Fridays",
     ];
     assert_eq!(lines, expected);
-    let why = "the memory `stuck` cannot be asked: it did not answer within 1 s; it is left alone \
+    let why = "the memory `stuck` failed: it did not answer within 1 s; it is not asked again \
                for 10 min";
     assert_eq!(notices(&told), [why]);
 
@@ -158,7 +158,7 @@ fn slow_a_stuck_provider_delays_the_first_turn_by_its_limit_and_the_next_ones_by
         drop(input);
         let said = chat.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert_eq!(said.matches("the memory `stuck` cannot be asked").count(), 1, "{said}");
+        assert_eq!(said.matches("the memory `stuck` failed").count(), 1, "{said}");
         world.nothing_runs();
     }
 }
@@ -307,8 +307,8 @@ fn what_a_model_remembers_goes_to_the_store_first_and_then_to_who_wants_it() {
         told.events().into_iter().filter(|event| event["type"] == "tool_result").collect();
     let said = results[0]["text"].as_str().unwrap();
     assert!(said.starts_with("Remembered:") && said.contains("- [keeps:"), "{said}");
-    let broken = "the memory `broken` cannot be asked: it failed before and is left alone";
-    assert!(said.contains(broken) && said.contains("it does not have this"), "{said}");
+    let broken = "the memory `broken` failed: it failed before and is not asked again";
+    assert!(said.contains(broken) && said.contains("this was not saved there"), "{said}");
     let kept = std::fs::read_to_string(world.workspace().with_file_name("kept")).unwrap();
     let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let remembered = kept.iter().find(|asked| asked["action"] == "remember").unwrap();

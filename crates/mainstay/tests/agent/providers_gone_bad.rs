@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mainstay_agent::memory::external::{Command, Description, External, Kind, Server, Wishes};
-use mainstay_agent::memory::{NewMemory, Place, Provider, Query};
+use mainstay_agent::memory::external::{
+    CommandProvider, Description, External, ProviderKind, ServerProvider, Wishes,
+};
+use mainstay_agent::memory::{MemoryPlace, NewMemory, Provider, Query};
 use mainstay_testkit::mcp::program;
 use mainstay_tools::keeper::{Launch, Program};
 use mainstay_tools::{Keeper, mcp};
@@ -35,7 +37,7 @@ impl Scene {
         self.directory.path().join(name).display().to_string()
     }
 
-    fn external(&self, kind: Kind, write: bool) -> External {
+    fn external(&self, kind: ProviderKind, write: bool) -> External {
         let name = "other".to_owned();
         let description =
             Description { name, kind, limit: LIMIT, rest: REST, write, trusted: false };
@@ -45,7 +47,10 @@ impl Scene {
     fn command(&self, line: &str) -> External {
         let (program, environment) = (Program::Line(line.to_owned()), environment());
         let directory = self.directory.path().to_owned();
-        self.external(Kind::Command(Command { program, environment, directory }), true)
+        self.external(
+            ProviderKind::Command(CommandProvider { program, environment, directory }),
+            true,
+        )
     }
 
     fn server(&self, mood: &str, memory: &str) -> External {
@@ -58,7 +63,10 @@ impl Scene {
             environment,
         };
         let server = mcp::Server::Program(program);
-        self.external(Kind::Server(Box::new(Server { server, wishes: Wishes::default() })), true)
+        self.external(
+            ProviderKind::Server(Box::new(ServerProvider { server, wishes: Wishes::default() })),
+            true,
+        )
     }
 }
 
@@ -66,8 +74,8 @@ fn environment() -> Vec<(String, String)> {
     vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]
 }
 
-fn place() -> Place<'static> {
-    Place { session: "s", workspace: Path::new("/") }
+fn place() -> MemoryPlace<'static> {
+    MemoryPlace { session: "s", workspace: Path::new("/") }
 }
 
 fn new(text: &str) -> NewMemory<'_> {
@@ -92,11 +100,11 @@ async fn slow_every_bad_provider_is_told_in_words_and_asked_no_more() {
         (scene.command("trap '' TERM; sleep 1000 & sleep 1000; sleep 1000"), &long),
         (scene.command("echo oh no >&2; exit 3"), "exit code 3: oh no"),
         (scene.command("kill -KILL $$"), "ended by SIGKILL"),
-        (scene.command("true"), "it answered nothing"),
-        (scene.command("echo '{ no JSON'"), "what it answered is no JSON"),
+        (scene.command("true"), "its answer is empty"),
+        (scene.command("echo '{ no JSON'"), "its answer is not valid JSON"),
         (scene.command("echo '{\"memory\": 1}'"), "its answer has no list `memories`"),
         (scene.command("yes '{\"memories\":'"), &long),
-        (scene.command("head -c 3000000 /dev/zero"), "it answered more than 256 KiB"),
+        (scene.command("head -c 3000000 /dev/zero"), "its answer is larger than 256 KiB"),
         (scene.command("/no/such/program"), "exit code 127"),
         (scene.server("hangs", "x"), &long),
         (scene.server("dumb", "x"), &long),
@@ -111,7 +119,7 @@ async fn slow_every_bad_provider_is_told_in_words_and_asked_no_more() {
         let (first, took) = recalled(provider).await;
         let why = first.unwrap_err();
         assert!(
-            why.contains(words) && why.ends_with("it is left alone for 0.8 s"),
+            why.contains(words) && why.ends_with("it is not asked again for 0.8 s"),
             "{words}: {why}"
         );
         // A busy machine is slower; it is the limit, not the tenth of a minute.
@@ -182,15 +190,16 @@ async fn what_is_remembered_reaches_those_who_want_it_and_who_did_not_get_it_is_
     let stuck = scene.command("sleep 1000");
     let why = stuck.remember(new("x")).await.unwrap_err().0;
     assert!(
-        why.starts_with("it did not answer within 2 s") && why.ends_with("it may not have this"),
+        why.starts_with("it did not answer within 2 s")
+            && why.ends_with("this may not be saved there"),
         "{why}"
     );
     let begun = Instant::now();
     let why = stuck.remember(new("x")).await.unwrap_err().0;
-    assert!(why.ends_with("it does not have this") && begun.elapsed() < LIMIT / 4, "{why}");
+    assert!(why.ends_with("this was not saved there") && begun.elapsed() < LIMIT / 4, "{why}");
     let refuses = scene.server("refuses", "x");
     let why = refuses.remember(new("x")).await.unwrap_err().0;
-    assert_eq!(why, "its tool failed: not you; it does not have this");
+    assert_eq!(why, "its tool failed: not you; this was not saved there");
 
     let line = format!("tee -a {asked} > /dev/null");
     let reads_only = scene.external(scene.command(&line).description().kind.clone(), false);

@@ -125,7 +125,7 @@ fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     assert!(read.contains("When is it? (in "), "{read}");
     assert!(read.contains("entry 1 (user, ") && read.contains("): When is it?"), "{read}");
     let (_, _, list) = looked_up(&json!({}), &["When is it?"], |_| {});
-    assert!(list.contains("used last") && list.contains(": When is it?"), "{list}");
+    assert!(list.contains("The most recent sessions") && list.contains(": When is it?"), "{list}");
     let (_, _, wrong) = looked_up(&json!({ "query": "x", "since": "soon" }), &["When?"], |_| {});
     assert!(wrong.contains("\"soon\" is no time"), "{wrong}");
 }

@@ -189,8 +189,5 @@ fn the_context_says_where_the_tokens_go() {
     assert_eq!(window["counted"]["tokens"], 3_000);
     assert_eq!(window["largest"][0]["tool"], "shell");
     let text = world.run(&["context"]).ended_with(0).stdout;
-    assert!(
-        text.contains("results of tools") && text.contains("Scaled to the last count"),
-        "{text}"
-    );
+    assert!(text.contains("tool results") && text.contains("Scaled to the last count"), "{text}");
 }

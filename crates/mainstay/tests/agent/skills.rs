@@ -51,7 +51,7 @@ fn names_are_told_first_the_body_on_demand_and_scripts_run_under_the_policy() {
     let parked = world.run(&["run", "--json", "greet me"]).ended_with(3);
     let first = world.model.asked()[0].clone();
     let told = first.system();
-    for words in ["The user's own:\n- greet: Knows greet.", "project:\n- local: Knows local."] {
+    for words in ["The user's own:\n- greet: Knows greet.", "authors:\n- local: Knows local."] {
         assert!(told.contains(words), "{told}");
     }
     assert!(!told.contains("abracadabra"), "the body is told before it is wanted: {told}");
@@ -91,7 +91,7 @@ fn what_cannot_be_used_is_said_once_with_its_file_and_the_session_goes_on() {
     let told = world.run(&["run", "hello"]).ended_with(0);
     let shown = file.display().to_string();
     assert_eq!(told.stderr.matches(&shown).count(), 1, "{told:#?}");
-    assert!(told.stderr.contains("belongs in quotes"), "{told:#?}");
+    assert!(told.stderr.contains("in quotes"), "{told:#?}");
     let events = world.run(&["run", "--json", "hello"]).ended_with(0);
     let notice = events.event("notice");
     assert_eq!(notice["about"], "skill", "{notice}");

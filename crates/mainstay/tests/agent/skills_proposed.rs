@@ -52,7 +52,7 @@ fn a_proposal_waits_for_a_person_and_is_told_of_only_then() {
         let told = run(&["run", "learn"]).ended_with(0);
         assert!(told.stderr.contains("a skill was proposed; review it with"), "{told:#?}");
         let result = world.model.asked().pop().unwrap().results().pop().unwrap().1;
-        assert!(result.contains("waits for a person"), "{result}");
+        assert!(result.contains("approves or rejects"), "{result}");
 
         let list = run(&["skills", "list"]).ended_with(0).stdout;
         assert!(list.contains("No skills.") && list.contains("1 proposal is waiting"), "{list}");
@@ -69,7 +69,9 @@ fn a_proposal_waits_for_a_person_and_is_told_of_only_then() {
         assert!(refused.stderr.contains("+++ b/SKILL.md"), "{refused:#?}");
         run(&["skills", "approve", &id, "--yes"]).ended_with(0);
         run(&["skills", "approve", &id, "--yes"]).ended_with(0);
-        assert!(run(&["skills", "reject", &id]).ended_with(1).stderr.contains("approved already"));
+        assert!(
+            run(&["skills", "reject", &id]).ended_with(1).stderr.contains("was already approved")
+        );
         assert!(ids(&run(&["skills", "proposals", "--json"]).ended_with(0)).is_empty());
         let kept = std::fs::read_to_string(world.home().join("skills/greet/SKILL.md")).unwrap();
         assert_eq!(kept, text("abracadabra"));
@@ -90,7 +92,7 @@ fn what_changed_meanwhile_is_left_alone_and_a_deleted_session_proposes_nothing()
     let id = ids(&world.run(&["skills", "proposals", "--json"]).ended_with(0)).remove(0);
     std::fs::write(skills.join("greet/notes.md"), "somebody else's\n").unwrap();
     let refused = world.run(&["skills", "approve", &id, "--yes"]).ended_with(1);
-    assert!(refused.stderr.contains("was changed since"), "{refused:#?}");
+    assert!(refused.stderr.contains("has changed since"), "{refused:#?}");
     assert!(std::fs::read_to_string(skills.join("greet/SKILL.md")).unwrap().contains("old"));
     world.run(&["sessions", "delete", &session, "--yes"]).ended_with(0);
     assert!(ids(&world.run(&["skills", "proposals", "--all", "--json"]).ended_with(0)).is_empty());

@@ -12,7 +12,7 @@ fn hook(moment: Moment) -> Hook {
         matcher: Matcher::All,
         command: "check".to_owned(),
         limit: Duration::from_secs(1),
-        failure: Failure::Told,
+        failure: OnHookFailure::Told,
     }
 }
 
@@ -142,7 +142,7 @@ fn the_strictest_of_several_holds_and_the_first_change() {
 
 #[test]
 fn a_hook_that_has_to_agree_blocks_when_it_fails() {
-    let hook = Hook { failure: Failure::Blocks, ..hook(Moment::PreToolUse) };
+    let hook = Hook { failure: OnHookFailure::Blocks, ..hook(Moment::PreToolUse) };
     let ended = Ended {
         how: Exit::Code(1),
         ..Ended {
@@ -155,5 +155,5 @@ fn a_hook_that_has_to_agree_blocks_when_it_fails() {
         }
     };
     let heard = HookReply::read(&hook, &ended, Some(b""));
-    assert!(heard.block.unwrap().contains("has to agree"), "{:?}", heard.notices);
+    assert!(heard.block.unwrap().contains("the required hook"), "{:?}", heard.notices);
 }

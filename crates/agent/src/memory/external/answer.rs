@@ -115,7 +115,7 @@ fn memory(item: &Value, place: usize) -> Option<Memory> {
         return None;
     }
     let score = SCORES.iter().find_map(|name| item.get(name).and_then(Value::as_f64));
-    // In the order of the list where nothing else is said.
+    // Without scores the order of the list decides.
     #[expect(clippy::cast_precision_loss, reason = "a list has few items")]
     let usual = USUAL_SCORE - place as f64 / 1_000.0;
     let score =
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn told(found: &[Memory]) -> Vec<(&str, &str, f64)> {
+    fn outline(found: &[Memory]) -> Vec<(&str, &str, f64)> {
         found.iter().map(|one| (one.id.as_str(), one.text.as_str(), one.score)).collect()
     }
 
@@ -152,11 +152,11 @@ mod tests {
     fn the_shapes_that_servers_answer_in_are_understood() {
         let ours = json!({ "memories": [{ "text": "a", "id": "1", "score": 0.8 }, "b"] });
         let found = memories(&ours);
-        assert_eq!(told(&found), [("1", "a", 0.8), (found[1].id.as_str(), "b", 0.499)]);
+        assert_eq!(outline(&found), [("1", "a", 0.8), (found[1].id.as_str(), "b", 0.499)]);
         assert_eq!(found[1].id, memories(&json!(["b"]))[0].id, "known by its text");
         let theirs =
             json!({ "results": { "results": [{ "memory": "c", "id": 7, "score": 3.5 }] } });
-        assert_eq!(told(&memories(&theirs)), [("7", "c", 1.0)]);
+        assert_eq!(outline(&memories(&theirs)), [("7", "c", 1.0)]);
         let graph = json!({ "entities": [{ "name": "Ada", "observations": ["likes tabs"] }], "relations": [] });
         let found = memories(&graph);
         assert!(found.len() == 1 && found[0].text.contains("likes tabs"), "{found:?}");

@@ -3,7 +3,7 @@
 use mainstay_tools::mcp::Tool;
 use serde_json::{Map, Value};
 
-use super::super::{Reply, Trouble};
+use super::super::{ProviderError, Reply};
 
 /// What the configuration says; the rest is chosen by what the server says of its tools.
 #[derive(Clone, Debug, Default)]
@@ -26,16 +26,16 @@ pub struct Wishes {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
     /// How memories are found.
-    pub recall: Option<Use>,
+    pub recall: Option<ChosenTool>,
     /// How one is kept.
-    pub remember: Option<Use>,
+    pub remember: Option<ChosenTool>,
     /// How one is forgotten.
-    pub forget: Option<Use>,
+    pub forget: Option<ChosenTool>,
 }
 
 /// A tool and the arguments that mean something here.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Use {
+pub struct ChosenTool {
     /// The tool.
     pub tool: String,
     argument: String,
@@ -84,11 +84,11 @@ const LIMITS: [&str; 8] =
 impl Choice {
     /// Chooses among the tools of a server.
     pub(super) fn among(tools: &[Tool], wishes: &Wishes) -> Reply<Self> {
-        let recall = Looked { names: &RECALL, words: &RECALL_WORDS, arguments: &QUERIES };
-        let remember = Looked { names: &REMEMBER, words: &REMEMBER_WORDS, arguments: &TEXTS };
-        let forget = Looked { names: &[], words: &[], arguments: &["id", "memory_id", "uuid"] };
-        let named = |tool: &Option<String>, argument: &Option<String>, looked: &Looked<'_>| {
-            chosen(tools, (tool.as_deref(), argument.as_deref()), looked, &wishes.arguments)
+        let recall = ToolHints { names: &RECALL, words: &RECALL_WORDS, arguments: &QUERIES };
+        let remember = ToolHints { names: &REMEMBER, words: &REMEMBER_WORDS, arguments: &TEXTS };
+        let forget = ToolHints { names: &[], words: &[], arguments: &["id", "memory_id", "uuid"] };
+        let named = |tool: &Option<String>, argument: &Option<String>, hints: &ToolHints<'_>| {
+            choose(tools, tool.as_deref(), argument.as_deref(), hints, &wishes.arguments)
         };
         Ok(Self {
             recall: named(&wishes.recall_tool, &wishes.recall_argument, &recall)?,
@@ -98,7 +98,7 @@ impl Choice {
     }
 }
 
-impl Use {
+impl ChosenTool {
     /// The arguments of a call.
     pub(super) fn arguments(&self, words: &str, limit: Option<usize>) -> Map<String, Value> {
         let mut arguments = self.besides.clone();
@@ -110,53 +110,56 @@ impl Use {
     }
 }
 
-/// What is looked for where nothing is named.
-struct Looked<'a> {
+/// What a tool is recognised by if the configuration does not name it.
+struct ToolHints<'a> {
     names: &'a [&'a str],
     words: &'a [&'a str],
     arguments: &'a [&'a str],
 }
 
-fn chosen(
+fn choose(
     tools: &[Tool],
-    (tool, argument): (Option<&str>, Option<&str>),
-    looked: &Looked<'_>,
+    tool: Option<&str>,
+    argument: Option<&str>,
+    hints: &ToolHints<'_>,
     besides: &Map<String, Value>,
-) -> Reply<Option<Use>> {
+) -> Reply<Option<ChosenTool>> {
     if let Some(name) = tool {
         let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-            return Err(Trouble(format!("it has no tool `{name}`; it has {}", names(tools))));
+            return Err(ProviderError(format!("it has no tool `{name}`; it has {}", names(tools))));
         };
         // What is named is used as it is named, whatever its schema says.
-        let argument = argument.map(str::to_owned).or_else(|| argument_of(tool, looked.arguments));
+        let argument = argument.map(str::to_owned).or_else(|| argument_of(tool, hints.arguments));
         let argument = argument.ok_or_else(|| {
-            Trouble(format!("which argument of its tool `{name}` is meant cannot be told: name it"))
+            ProviderError(format!(
+                "cannot tell which argument of its tool `{name}` to use: name it"
+            ))
         })?;
         return Ok(Some(used(tool, argument, besides)));
     }
-    let fits = |tool: &&Tool| -> Option<Use> {
+    let fits = |tool: &&Tool| -> Option<ChosenTool> {
         let argument = match argument {
             Some(argument) => has(tool, argument).then(|| argument.to_owned())?,
-            None => argument_of(tool, looked.arguments)?,
+            None => argument_of(tool, hints.arguments)?,
         };
         let others = required(tool).filter(|name| *name != argument);
         let given = others.into_iter().all(|name| besides.contains_key(name));
         given.then(|| used(tool, argument, besides))
     };
     let by_name =
-        looked.names.iter().filter_map(|name| tools.iter().find(|tool| tool.name == *name));
-    let by_word = looked
+        hints.names.iter().filter_map(|name| tools.iter().find(|tool| tool.name == *name));
+    let by_word = hints
         .words
         .iter()
         .flat_map(|word| tools.iter().filter(move |tool| tool.name.to_lowercase().contains(word)));
     Ok(by_name.chain(by_word).find_map(|tool| fits(&tool)))
 }
 
-fn used(tool: &Tool, argument: String, besides: &Map<String, Value>) -> Use {
+fn used(tool: &Tool, argument: String, besides: &Map<String, Value>) -> ChosenTool {
     let limit = LIMITS.iter().find(|name| has(tool, name)).map(|name| (*name).to_owned());
     let given = besides.iter().filter(|(name, _)| has(tool, name));
     let besides = given.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Use { tool: tool.name.clone(), argument, limit, besides }
+    ChosenTool { tool: tool.name.clone(), argument, limit, besides }
 }
 
 /// The argument that words belong into: one of the usual names, or the only text that it must have.
@@ -216,15 +219,15 @@ mod tests {
     }
 
     /// The tool and the arguments that are chosen to recall and to remember.
-    fn choose(tools: &[Tool], wishes: &Wishes) -> Vec<String> {
+    fn chosen(tools: &[Tool], wishes: &Wishes) -> Vec<String> {
         let choice = Choice::among(tools, wishes).unwrap();
-        let told = |used: &Option<Use>, words, limit| match used {
+        let outline = |used: &Option<ChosenTool>, words, limit| match used {
             None => "none".to_owned(),
             Some(used) => {
                 format!("{} {}", used.tool, Value::Object(used.arguments(words, limit)))
             }
         };
-        vec![told(&choice.recall, "w", Some(5)), told(&choice.remember, "t", None)]
+        vec![outline(&choice.recall, "w", Some(5)), outline(&choice.remember, "t", None)]
     }
 
     #[test]
@@ -235,21 +238,21 @@ mod tests {
             tool("read_graph", &[], &[]),
             tool("search_nodes", &["query"], &["query"]),
         ];
-        assert_eq!(choose(&official, &wishes), [r#"search_nodes {"query":"w"}"#, "none"]);
+        assert_eq!(chosen(&official, &wishes), [r#"search_nodes {"query":"w"}"#, "none"]);
         let qdrant = [
             tool("qdrant-store", &["information", "metadata"], &["information"]),
             tool("qdrant-find", &["query"], &["query"]),
         ];
         let expected = [r#"qdrant-find {"query":"w"}"#, r#"qdrant-store {"information":"t"}"#];
-        assert_eq!(choose(&qdrant, &wishes), expected);
+        assert_eq!(chosen(&qdrant, &wishes), expected);
         let other = [
             tool("vault_lookup_and_search", &["what", "limit"], &["what"]),
             tool("note_save", &["content"], &["content"]),
         ];
         let expected =
             [r#"vault_lookup_and_search {"what":"w","limit":5}"#, r#"note_save {"content":"t"}"#];
-        assert_eq!(choose(&other, &wishes), expected);
-        assert_eq!(choose(&[], &wishes), ["none", "none"]);
+        assert_eq!(chosen(&other, &wishes), expected);
+        assert_eq!(chosen(&[], &wishes), ["none", "none"]);
     }
 
     #[test]
@@ -258,7 +261,7 @@ mod tests {
             tool("find", &["query", "user_id"], &["query", "user_id"]),
             tool("keep", &["title", "body"], &["title", "body"]),
         ];
-        assert_eq!(choose(&tools, &Wishes::default()), ["none", "none"]);
+        assert_eq!(chosen(&tools, &Wishes::default()), ["none", "none"]);
         let arguments = json!({ "user_id": "me", "title": "from Mainstay" });
         let wishes = Wishes {
             remember_tool: Some("keep".to_owned()),
@@ -270,7 +273,7 @@ mod tests {
             r#"find {"user_id":"me","query":"w"}"#,
             r#"keep {"title":"from Mainstay","body":"t"}"#,
         ];
-        assert_eq!(choose(&tools, &wishes), expected);
+        assert_eq!(chosen(&tools, &wishes), expected);
         let gone = Wishes { recall_tool: Some("gone".to_owned()), ..Wishes::default() };
         let words = Choice::among(&tools, &gone).unwrap_err().0;
         assert_eq!(words, "it has no tool `gone`; it has `find`, `keep`");

@@ -8,19 +8,19 @@ use mainstay_tools::Keeper;
 use mainstay_tools::keeper::{Ended, Exit, Job, Limits, Program, Streams};
 use serde_json::{Value, json};
 
-use super::super::{Memory, NewMemory, Query, Reply, Trouble};
+use super::super::{Memory, NewMemory, ProviderError, Query, Reply};
 use super::answer;
 
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 256 << 10;
-/// How much of a complaint is told.
+/// How many characters of its standard error are quoted.
 const TOLD: usize = 300;
-/// What commands are told of the language they are spoken to in.
+/// The version of the protocol, which commands are told.
 const VERSION: u32 = 1;
 
 /// A command.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct CommandProvider {
     /// What runs.
     pub program: Program,
     /// Its whole environment.
@@ -29,14 +29,14 @@ pub struct Command {
     pub directory: std::path::PathBuf,
 }
 
-pub(super) struct Runner {
-    command: Command,
+pub(super) struct CommandRunner {
+    command: CommandProvider,
     keeper: Keeper,
     limit: Duration,
 }
 
-impl Runner {
-    pub(super) fn new(command: Command, keeper: Keeper, limit: Duration) -> Self {
+impl CommandRunner {
+    pub(super) fn new(command: CommandProvider, keeper: Keeper, limit: Duration) -> Self {
         Self { command, keeper, limit }
     }
 
@@ -53,7 +53,7 @@ impl Runner {
             }))
             .await?;
         if answer.get("memories").is_none_or(|memories| !memories.is_array()) {
-            return Err(Trouble("its answer has no list `memories`".to_owned()));
+            return Err(ProviderError("its answer has no list `memories`".to_owned()));
         }
         Ok(answer::memories(&answer))
     }
@@ -84,7 +84,7 @@ impl Runner {
     /// Runs it once. Dropped before that, it ends.
     async fn ask(&self, asked: &Value) -> Reply<Value> {
         let trouble = |error: mainstay_tools::keeper::KeeperError| {
-            Trouble(format!("it could not be run: {error}"))
+            ProviderError(format!("it could not be run: {error}"))
         };
         let keeper = self.keeper.name().await.map_err(trouble)?;
         let mut given = asked.to_string().into_bytes();
@@ -93,7 +93,7 @@ impl Runner {
         let directory = workspace.filter(|place| place.is_dir());
         let key = format!("memory-{}", Id::new());
         let job = Job {
-            // It belongs to no conversation: nobody collects it.
+            // It belongs to no session: its key stands for one, so that no session collects it.
             session: key.clone(),
             key,
             program: self.command.program.clone(),
@@ -104,7 +104,7 @@ impl Runner {
             given: Some(given),
             streams: Streams::Apart,
             background: false,
-            // It is the user's own, as a hook is.
+            // The user configured it, like a hook; a sandbox would keep it from its own files.
             sandbox: None,
         };
         let ended = self.keeper.run(&keeper, &job).await.map_err(trouble)?;
@@ -129,16 +129,18 @@ fn read(ended: &Ended) -> Reply<Value> {
         let line = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let line: String = line.unwrap_or_default().chars().take(TOLD).collect();
         let how = &ended.how;
-        return Err(Trouble(match line.is_empty() {
-            true => how.to_string(),
-            false => format!("{how}: {line}"),
+        return Err(ProviderError(if line.is_empty() {
+            how.to_string()
+        } else {
+            format!("{how}: {line}")
         }));
     }
-    let whole = whole
-        .ok_or_else(|| Trouble(format!("it answered more than {} KiB", LONGEST_ANSWER >> 10)))?;
+    let whole = whole.ok_or_else(|| {
+        ProviderError(format!("its answer is larger than {} KiB", LONGEST_ANSWER >> 10))
+    })?;
     if whole.iter().all(u8::is_ascii_whitespace) {
-        return Err(Trouble("it answered nothing".to_owned()));
+        return Err(ProviderError("its answer is empty".to_owned()));
     }
     serde_json::from_slice(&whole)
-        .map_err(|error| Trouble(format!("what it answered is no JSON: {error}")))
+        .map_err(|error| ProviderError(format!("its answer is not valid JSON: {error}")))
 }

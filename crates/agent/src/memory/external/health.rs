@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 /// Whether a provider answers, as far as is known.
 #[derive(Default)]
-pub(super) struct Health(Mutex<State>);
+pub(super) struct Health(Mutex<HealthState>);
 
 #[derive(Default)]
-enum State {
+enum HealthState {
     #[default]
     Well,
     /// It failed, and is left alone until then.
@@ -20,7 +20,7 @@ enum State {
 
 /// What may be done with a provider now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Availability {
     /// It can be asked.
     Well,
     /// It is left alone for so long.
@@ -30,31 +30,31 @@ pub(super) enum Standing {
     MayBeTried,
 }
 
-/// How long nobody else tries one that is being tried.
+/// How long an attempt may take before another one is made.
 const ATTEMPT: Duration = Duration::from_secs(60);
 
 impl Health {
-    pub(super) fn standing(&self, now: Instant) -> Standing {
+    pub(super) fn availability(&self, now: Instant) -> Availability {
         let mut state = self.state();
         match *state {
-            State::Well => Standing::Well,
-            State::Unwell(until) if now < until => Standing::Rests(until - now),
-            State::Unwell(_) => {
-                *state = State::Unwell(now + ATTEMPT);
-                Standing::MayBeTried
+            HealthState::Well => Availability::Well,
+            HealthState::Unwell(until) if now < until => Availability::Rests(until - now),
+            HealthState::Unwell(_) => {
+                *state = HealthState::Unwell(now + ATTEMPT);
+                Availability::MayBeTried
             }
         }
     }
 
     pub(super) fn is_well(&self) {
-        *self.state() = State::Well;
+        *self.state() = HealthState::Well;
     }
 
     pub(super) fn failed(&self, until: Instant) {
-        *self.state() = State::Unwell(until);
+        *self.state() = HealthState::Unwell(until);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HealthState> {
         lock(&self.0)
     }
 }
@@ -66,16 +66,16 @@ mod tests {
     #[test]
     fn one_that_failed_rests_and_is_then_tried_by_one() {
         let (health, now) = (Health::default(), Instant::now());
-        assert_eq!(health.standing(now), Standing::Well);
+        assert_eq!(health.availability(now), Availability::Well);
         let rest = Duration::from_secs(600);
         health.failed(now + rest);
         let second = Duration::from_secs(1);
-        assert_eq!(health.standing(now + rest - second), Standing::Rests(second));
-        assert_eq!(health.standing(now + rest), Standing::MayBeTried);
-        assert_eq!(health.standing(now + rest), Standing::Rests(ATTEMPT));
+        assert_eq!(health.availability(now + rest - second), Availability::Rests(second));
+        assert_eq!(health.availability(now + rest), Availability::MayBeTried);
+        assert_eq!(health.availability(now + rest), Availability::Rests(ATTEMPT));
         // An attempt that nobody finished does not end them all.
-        assert_eq!(health.standing(now + rest + ATTEMPT), Standing::MayBeTried);
+        assert_eq!(health.availability(now + rest + ATTEMPT), Availability::MayBeTried);
         health.is_well();
-        assert_eq!(health.standing(now + rest), Standing::Well);
+        assert_eq!(health.availability(now + rest), Availability::Well);
     }
 }

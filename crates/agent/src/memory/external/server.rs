@@ -7,9 +7,9 @@ use mainstay_tools::Keeper;
 use mainstay_tools::mcp::{self, Answer, Client, Limits, McpError};
 use serde_json::Value;
 
-use super::super::{Memory, NewMemory, Query, Reply, Trouble};
+use super::super::{Memory, NewMemory, ProviderError, Query, Reply};
 use super::answer;
-use super::choice::{Choice, Use, Wishes};
+use super::choice::{Choice, ChosenTool, Wishes};
 use crate::sync::lock;
 
 /// How long letting a server go may take; it is ended in any case.
@@ -19,22 +19,22 @@ const TOLD: usize = 300;
 
 /// An MCP server.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct ServerProvider {
     /// Where it is.
     pub server: mcp::Server,
     /// Which of its tools mean what.
     pub wishes: Wishes,
 }
 
-pub(super) struct Asker {
+pub(super) struct ServerClient {
     client: Client,
     wishes: Wishes,
     /// What was chosen of what the server has, while it lives.
     choice: Mutex<Option<Choice>>,
 }
 
-impl Asker {
-    pub(super) fn new(server: &Server, keeper: &Keeper, limit: Duration) -> Self {
+impl ServerClient {
+    pub(super) fn new(server: &ServerProvider, keeper: &Keeper, limit: Duration) -> Self {
         let limits = Limits { start: limit, answer: limit };
         Self {
             client: Client::new(server.server.clone(), keeper.clone(), limits),
@@ -93,7 +93,7 @@ impl Asker {
         Ok(choice)
     }
 
-    async fn call(&self, used: &Use, words: &str, limit: Option<usize>) -> Reply<Answer> {
+    async fn call(&self, used: &ChosenTool, words: &str, limit: Option<usize>) -> Reply<Answer> {
         Ok(self.client.call(&used.tool, used.arguments(words, limit)).await?)
     }
 
@@ -108,15 +108,15 @@ fn succeeded(answer: Answer) -> Reply<Answer> {
     }
     let words = answer.texts.join(" ");
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(Trouble(format!("its tool failed: {}", words.chars().take(TOLD).collect::<String>())))
+    Err(ProviderError(format!("its tool failed: {}", words.chars().take(TOLD).collect::<String>())))
 }
 
-fn nothing_for(what: &str, setting: &str) -> Trouble {
-    Trouble(format!("it has no tool that can be seen to {what}; name one with `{setting}`"))
+fn nothing_for(what: &str, setting: &str) -> ProviderError {
+    ProviderError(format!("it has no tool that seems to {what}; name one with `{setting}`"))
 }
 
-impl From<McpError> for Trouble {
+impl From<McpError> for ProviderError {
     fn from(error: McpError) -> Self {
-        Trouble(error.to_string())
+        ProviderError(error.to_string())
     }
 }

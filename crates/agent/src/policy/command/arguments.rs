@@ -51,10 +51,7 @@ impl<'a> Arguments<'a> {
             let is_value = std::mem::replace(&mut follows, is_option)
                 && !is_option
                 && plain.binary_search(&place).is_err();
-            match is_value && !word.may_bring_options() {
-                true => Word::of("value"),
-                false => word.clone(),
-            }
+            if is_value && !word.may_bring_options() { Word::of("value") } else { word.clone() }
         });
         words.collect()
     }

@@ -2,15 +2,15 @@
 
 use super::arguments::Arguments;
 use super::syntax::Word;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables};
 
-/// Judges a verb of the shell; nothing where it is none.
+/// Judges a builtin of the shell. Returns `None` if the verb is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     let read = Finding::from(Class::Read);
     Some(match verb {
@@ -29,34 +29,43 @@ pub(super) fn judge(
         | "times" | "dirs" | "type" | "caller" | "bg" | "fg" | "disown" | "getopts" | "suspend"
         | "logout" => read,
         "wait" => calculated(walk, words),
-        "history" => match words.is_empty() {
-            true => read,
-            false => Class::WriteOutside.into(),
-        },
-        "set" => match words.iter().all(|word| word.literal().is_some_and(|text| is_set(&text))) {
-            true => read,
-            false => Class::Execute.into(),
-        },
-        "shopt" => match words
-            .iter()
-            .any(|word| !matches!(word.literal().as_deref(), Some(text) if !text.contains("alias")))
-        {
-            true => Class::Execute.into(),
-            false => read,
-        },
+        "history" => {
+            if words.is_empty() {
+                read
+            } else {
+                Class::WriteOutside.into()
+            }
+        }
+        "set" => {
+            if words.iter().all(|word| word.literal().is_some_and(|text| is_set(&text))) {
+                read
+            } else {
+                Class::Execute.into()
+            }
+        }
+        "shopt" => {
+            if words.iter().any(
+                |word| !matches!(word.literal().as_deref(), Some(text) if !text.contains("alias")),
+            ) {
+                Class::Execute.into()
+            } else {
+                read
+            }
+        }
         "test" | "[" | "let" => calculated(walk, words),
         "unset" => names(walk, words, false),
         "read" => {
             walk.takes_words();
             names(walk, words, false)
         }
-        "mapfile" | "readarray" => match Arguments::of(words).may_have("C", &[]) {
-            true => Class::Execute.into(),
-            false => {
+        "mapfile" | "readarray" => {
+            if Arguments::of(words).may_have("C", &[]) {
+                Class::Execute.into()
+            } else {
                 walk.takes_words();
                 names(walk, words, false)
             }
-        },
+        }
         "export" => names(walk, words, true),
         "declare" | "typeset" | "local" | "readonly" => {
             let exports = words.iter().any(|word| {
@@ -70,15 +79,21 @@ pub(super) fn judge(
             Some(None) if words[0].may_be_option() => Class::Execute.into(),
             _ => read,
         },
-        "alias" => match words.is_empty() {
-            true => read,
-            false => Finding::from(Class::Execute).and(Class::Destructive),
-        },
+        "alias" => {
+            if words.is_empty() {
+                read
+            } else {
+                Finding::from(Class::Execute).and(Class::Destructive)
+            }
+        }
         "unalias" => read,
-        "hash" | "enable" | "complete" | "compgen" | "bind" => match words.is_empty() {
-            true => read,
-            false => Class::Execute.into(),
-        },
+        "hash" | "enable" | "complete" | "compgen" | "bind" => {
+            if words.is_empty() {
+                read
+            } else {
+                Class::Execute.into()
+            }
+        }
         "source" | "." => source(walk, words, input),
         "eval" => {
             run_joined(walk, words);
@@ -110,9 +125,10 @@ fn is_set(text: &str) -> bool {
 
 /// A test or a calculation: a place in an array that it is given may hold a command.
 fn calculated(walk: &Walk<'_>, words: &[Word]) -> Finding {
-    match words.iter().any(|word| walk.hides_code(word)) {
-        true => Finding::from(Class::Execute).and(Class::Destructive),
-        false => Class::Read.into(),
+    if words.iter().any(|word| walk.hides_code(word)) {
+        Finding::from(Class::Execute).and(Class::Destructive)
+    } else {
+        Class::Read.into()
     }
 }
 
@@ -133,20 +149,21 @@ fn names(walk: &mut Walk<'_>, words: &[Word], exports: bool) -> Finding {
         let value = word.after(&format!("{name}="));
         let text = value.as_ref().and_then(Word::literal);
         let sets = value.is_some();
-        classes = classes.and(match exports && sets {
-            true => variables::exported(&name, text.as_deref()),
-            false => variables::assigned(&name, text.as_deref()),
+        classes = classes.and(if exports && sets {
+            variables::exported(&name, text.as_deref())
+        } else {
+            variables::assigned(&name, text.as_deref())
         });
         walk.assign(&name, value.unwrap_or_else(Word::anything));
     }
     classes.into()
 }
 
-fn source(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn source(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let from_input = words.first().and_then(Word::literal).is_some_and(|path| {
         matches!(path.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-")
     });
-    if let (true, Input::Words(text)) = (from_input, input) {
+    if let (true, StandardInput::Words(text)) = (from_input, input) {
         walk.payload(text);
     }
     Finding::from(Class::Execute)
@@ -177,8 +194,9 @@ fn kill(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
     };
     let signal =
         |word: &Word| word.literal().is_some_and(|text| text.starts_with('-') && text != "-1");
-    match words.iter().all(|word| signal(word) || own(word)) {
-        true => Classes::from(Class::Execute).into(),
-        false => Class::Destructive.into(),
+    if words.iter().all(|word| signal(word) || own(word)) {
+        Classes::from(Class::Execute).into()
+    } else {
+        Class::Destructive.into()
     }
 }

@@ -1,12 +1,12 @@
 //! Compound commands: branches, loops, cases, functions.
 
 use super::parse::{Dialect, Parsed, Parser, is_break, is_name};
-use super::syntax::{Command, Compound, Kind, Script, Word};
+use super::syntax::{Command, Compound, CompoundKind, Script, Word};
 
 impl Parser<'_> {
     pub(super) fn compound(
         &mut self,
-        kind: Kind,
+        kind: CompoundKind,
         words: Vec<Word>,
         bodies: Vec<Script>,
         variable: Option<String>,
@@ -36,7 +36,7 @@ impl Parser<'_> {
                 bodies.push(self.script(&["fi"])?);
             } else {
                 self.expect_keyword("fi")?;
-                return self.compound(Kind::Branch, Vec::new(), bodies, None);
+                return self.compound(CompoundKind::Branch, Vec::new(), bodies, None);
             }
         }
     }
@@ -58,7 +58,7 @@ impl Parser<'_> {
                 self.skip(1)?;
             }
             let body = self.do_done()?;
-            return self.compound(Kind::Loop, Vec::new(), vec![body], None);
+            return self.compound(CompoundKind::Loop, Vec::new(), vec![body], None);
         }
         let name = self.word()?.literal().filter(|name| is_name(name));
         let Some(name) = name else { return Err("a loop in it has no variable") };
@@ -84,7 +84,7 @@ impl Parser<'_> {
             self.shared.values.push((name.clone(), word.clone()));
         }
         let body = self.do_done()?;
-        self.compound(Kind::Loop, words, vec![body], Some(name))
+        self.compound(CompoundKind::Loop, words, vec![body], Some(name))
     }
 
     pub(super) fn case(&mut self) -> Parsed<Command> {
@@ -96,7 +96,7 @@ impl Parser<'_> {
             self.skip_lines()?;
             if self.at_keyword("esac") {
                 self.skip(4)?;
-                return self.compound(Kind::Branch, words, bodies, None);
+                return self.compound(CompoundKind::Branch, words, bodies, None);
             }
             if self.peek() == Some('(') {
                 self.skip(1)?;

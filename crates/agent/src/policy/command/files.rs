@@ -4,11 +4,11 @@ use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
 use super::walk::{Finding, Walk};
 use super::{Class, Classes, interpreters, wrappers};
-use crate::policy::place::Place;
+use crate::policy::place::PathPlace;
 
 const NO_VALUES: Valued = ("", &[]);
 
-/// Judges a verb that changes files; nothing where it is none.
+/// Judges a verb that changes files. Returns `None` if it is not one.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     let arguments = Arguments::of(words);
     let classes = match verb {
@@ -31,9 +31,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             };
             let plain = arguments.plain(valued);
             let output = plain.get(1).map_or(Classes::READ, |output| walk.writes(output));
-            match plain.iter().any(|word| word.may_split()) {
-                true => output.with(Class::WriteOutside),
-                false => output,
+            if plain.iter().any(|word| word.may_split()) {
+                output.with(Class::WriteOutside)
+            } else {
+                output
             }
         }
         "csplit" => {
@@ -49,10 +50,13 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             let classes = walk.writes(prefix.get(1).copied().unwrap_or(&here));
             if runs { classes.with(Class::Execute) } else { classes }
         }
-        "mktemp" => match arguments.may_hide_options() || arguments.may_have("p", &["tmpdir"]) {
-            true => Class::WriteOutside.into(),
-            false => all(walk, &arguments, ("", &["suffix"])).with(Class::WriteInside),
-        },
+        "mktemp" => {
+            if arguments.may_hide_options() || arguments.may_have("p", &["tmpdir"]) {
+                Class::WriteOutside.into()
+            } else {
+                all(walk, &arguments, ("", &["suffix"])).with(Class::WriteInside)
+            }
+        }
         "patch" => patch(walk, &arguments),
         "tar" | "bsdtar" | "gtar" => tar(walk, words),
         "zip" | "unzip" | "7z" | "cpio" | "ar" => archive(walk, verb, words),
@@ -61,10 +65,12 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                 "oD",
                 &["files", "files0", "filelist", "output-dir-flat", "output-dir-mirror"],
             );
-            match arguments.may_have("clt", &["stdout", "list", "test"]) {
-                _ if names_others || arguments.may_hide_options() => Class::WriteOutside.into(),
-                true => Classes::READ,
-                false => all(walk, &arguments, ("S", &["suffix"])),
+            if names_others || arguments.may_hide_options() {
+                Class::WriteOutside.into()
+            } else if arguments.may_have("clt", &["stdout", "list", "test"]) {
+                Classes::READ
+            } else {
+                all(walk, &arguments, ("S", &["suffix"]))
             }
         }
         _ => return None,
@@ -90,13 +96,13 @@ fn remove(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
             path.literal().is_none() && (path.may_be_option() || path.variable().is_some());
         classes = classes.and(match walk.place(path) {
             _ if deep && unsure => Class::Destructive.into(),
-            Place::Inside | Place::Temporary => Class::WriteInside.into(),
+            PathPlace::Inside | PathPlace::Temporary => Class::WriteInside.into(),
             // Everything in the workspace, or its history.
-            Place::Root if deep => Class::Destructive.into(),
-            Place::Root => Class::WriteInside.into(),
-            Place::Git => Class::Destructive.into(),
-            Place::Outside if deep => Class::Destructive.into(),
-            Place::Outside => walk.writes(path),
+            PathPlace::Root if deep => Class::Destructive.into(),
+            PathPlace::Root => Class::WriteInside.into(),
+            PathPlace::Git => Class::Destructive.into(),
+            PathPlace::Outside if deep => Class::Destructive.into(),
+            PathPlace::Outside => walk.writes(path),
         });
     }
     classes
@@ -130,13 +136,13 @@ fn copy(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     if verb == "mv" {
         for path in &plain {
             classes = classes.and(match walk.place(path) {
-                Place::Root | Place::Git => Class::Destructive.into(),
+                PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
                 _ => walk.writes(path),
             });
         }
     }
     // A link that leads outside makes an outside place look like an inside one.
-    if verb == "ln" && plain.iter().any(|path| walk.place(path) == Place::Outside) {
+    if verb == "ln" && plain.iter().any(|path| walk.place(path) == PathPlace::Outside) {
         classes = classes.with(Class::WriteOutside);
     }
     // The settings and hooks of another repository come along.
@@ -155,9 +161,10 @@ fn copy(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
 fn mode(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     let mut plain = arguments.plain(("", &["reference", "from"]));
     // `chmod -x file` takes away; it is no option.
-    let mode = match plain.is_empty() || arguments.may_have("", &["reference"]) {
-        true => None,
-        false => Some(plain.remove(0)),
+    let mode = if plain.is_empty() || arguments.may_have("", &["reference"]) {
+        None
+    } else {
+        Some(plain.remove(0))
     };
     let deep = arguments.may_have("R", &["recursive"]);
     let mut classes = Classes::READ;
@@ -166,7 +173,7 @@ fn mode(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Classes {
     }
     for path in plain {
         classes = classes.and(match walk.place(path) {
-            Place::Outside if deep => Class::Destructive.into(),
+            PathPlace::Outside if deep => Class::Destructive.into(),
             _ => walk.writes(path),
         });
     }
@@ -202,10 +209,7 @@ fn sort(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
     if arguments.may_have("", &["compress-program"]) {
         classes = classes.with(Class::Execute);
     }
-    match arguments.may_hide_options() {
-        true => classes.with(Class::Execute),
-        false => classes,
-    }
+    if arguments.may_hide_options() { classes.with(Class::Execute) } else { classes }
 }
 
 fn patch(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Classes {
@@ -348,10 +352,10 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
             "-delete" => {
                 for start in &starts {
                     finding = finding.and(match walk.place(start) {
-                        Place::Inside | Place::Temporary | Place::Root if filtered => {
+                        PathPlace::Inside | PathPlace::Temporary | PathPlace::Root if filtered => {
                             Class::WriteInside
                         }
-                        Place::Temporary | Place::Inside => Class::WriteInside,
+                        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside,
                         _ => Class::Destructive,
                     });
                 }
@@ -369,7 +373,7 @@ fn find(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
                 next = place + 1 + end;
                 for start in &starts {
                     let found = wrappers::with_found(&rest[..end], start, filtered);
-                    let inner = walk.verb(&found, &super::walk::Input::Nothing);
+                    let inner = walk.verb(&found, &super::walk::StandardInput::Nothing);
                     finding = finding.and(inner.classes);
                 }
             }

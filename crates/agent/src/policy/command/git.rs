@@ -65,7 +65,7 @@ const CHANGING: [&str; 20] = [
     "hash-object",
 ];
 
-/// Judges `git`; nothing for another verb.
+/// Judges `git`. Returns `None` for another verb.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     if verb != "git" {
         return None;
@@ -78,9 +78,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         let Some(text) = word.literal() else {
             // The value of an option may be hidden, a word of git's may not.
             let names_value = word.head().starts_with("--") && word.head().contains('=');
-            match names_value && !word.may_split() {
-                true => return Some(code),
-                false => return Some(code.and(Class::Destructive)),
+            if names_value && !word.may_split() {
+                return Some(code);
+            } else {
+                return Some(code.and(Class::Destructive));
             }
         };
         match text.as_str() {
@@ -111,7 +112,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
     }
     let task = words[place].literal().unwrap_or_default();
     let rest = &words[place + 1..];
-    let mut finding = told(walk, &task, rest);
+    let mut finding = judge_task(walk, &task, rest);
     // Outside the workspace, looking is all that stays harmless.
     if finding.classes != Classes::READ && elsewhere.has(Class::WriteOutside) {
         finding = finding.and(Class::WriteOutside).forgotten();
@@ -170,7 +171,7 @@ fn is_harmless(setting: &str) -> bool {
         || name == "core.pager" && matches!(value, "" | "cat")
 }
 
-fn told(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
+fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
     let spoken: Valued = match task {
         "commit" | "tag" | "merge" | "stash" | "notes" => {
             ("mF", &["message", "author", "date", "file"])
@@ -209,13 +210,14 @@ fn told(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
     if CHANGING.contains(&task) {
         return match task {
             "mergetool" => code,
-            "init" => match arguments.may_have("", &["template", "separate-git-dir"]) {
-                true => code,
-                false => {
+            "init" => {
+                if arguments.may_have("", &["template", "separate-git-dir"]) {
+                    code
+                } else {
                     let paths = arguments.plain(("b", &["initial-branch", "object-format"]));
                     paths.iter().fold(changes, |found, path| found.and(walk.writes(path)))
                 }
-            },
+            }
             "apply" | "am" if arguments.may_have("", &["unsafe-paths", "directory"]) => {
                 changes.and(Class::WriteOutside)
             }
@@ -276,31 +278,36 @@ fn told(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
             // A path without a mark looks like a branch.
             let paths = plain.iter().any(|word| word.head().contains('.') || plain.len() > 1);
             let creates = arguments.may_have("b", &["orphan"]);
-            match files || forced || paths && !creates {
-                true => destroys,
-                false => changes,
-            }
+            if files || forced || paths && !creates { destroys } else { changes }
         }
         "restore" => {
-            match arguments.may_have("S", &["staged"]) && !arguments.may_have("W", &["worktree"]) {
-                true => changes,
-                false => destroys,
+            if arguments.may_have("S", &["staged"]) && !arguments.may_have("W", &["worktree"]) {
+                changes
+            } else {
+                destroys
             }
         }
-        "reset" => match arguments.may_have("", &["hard", "merge", "keep"]) {
-            true => destroys,
-            false => changes,
-        },
+        "reset" => {
+            if arguments.may_have("", &["hard", "merge", "keep"]) {
+                destroys
+            } else {
+                changes
+            }
+        }
         "clean" => {
-            match arguments.may_have("n", &["dry-run"]) && !arguments.may_have("f", &["force"]) {
-                true => reads,
-                false => destroys,
+            if arguments.may_have("n", &["dry-run"]) && !arguments.may_have("f", &["force"]) {
+                reads
+            } else {
+                destroys
             }
         }
-        "rebase" => match arguments.may_have("xi", &["exec", "interactive", "edit-todo"]) {
-            true => code,
-            false => changes,
-        },
+        "rebase" => {
+            if arguments.may_have("xi", &["exec", "interactive", "edit-todo"]) {
+                code
+            } else {
+                changes
+            }
+        }
         "bisect" => match first.as_str() {
             "run" => code,
             "log" | "view" => reads,

@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
 use super::verbs::{is_plain, mentioned};
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes};
 
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish"];
@@ -59,12 +59,12 @@ fn is_awk(verb: &str) -> bool {
     matches!(verb, "awk" | "gawk" | "mawk" | "nawk")
 }
 
-/// Judges a verb that reads programs; nothing where it is none.
+/// Judges an interpreter. Returns `None` if the verb is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     if SHELLS.contains(&verb) {
         // A payload may look like an option, and then is none for some shells.
@@ -81,15 +81,16 @@ pub(super) fn judge(
     EDITORS.contains(&verb).then(|| Finding::from(Class::Execute))
 }
 
-fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let mut place = 0;
     let mut commands = false;
     while let Some(word) = words.get(place) {
         let Some(text) = word.literal() else {
-            match commands || !word.may_be_option() {
-                true => break,
-                false => return code.and(Class::Destructive),
+            if commands || !word.may_be_option() {
+                break;
+            } else {
+                return code.and(Class::Destructive);
             }
         };
         // A line may begin like an option.
@@ -124,10 +125,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
             return super::feared(&taken).into();
         };
         walk.payload(line);
-        return match rc {
-            true => code,
-            false => Class::Read.into(),
-        };
+        return if rc { code } else { Class::Read.into() };
     }
     // A file is run; without one, what comes in.
     if let [script, ..] = rest
@@ -143,12 +141,12 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
         }
     }
     match input {
-        Input::Words(text) if text.literal().is_some() => {
+        StandardInput::Words(text) if text.literal().is_some() => {
             walk.payload(text);
             code
         }
-        Input::Nothing if rest.is_empty() => Class::Read.into(),
-        Input::File => code,
+        StandardInput::Nothing if rest.is_empty() => Class::Read.into(),
+        StandardInput::File => code,
         _ => code.and(Class::Destructive),
     }
 }
@@ -162,7 +160,7 @@ fn is_inner(path: &str) -> bool {
     is_plain(path) && !path.starts_with(['/', '-']) && !path.contains("..")
 }
 
-fn language(verb: &str, words: &[Word], input: &Input) -> Finding {
+fn language(verb: &str, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let literals: Vec<String> =
         words.iter().map(|word| word.literal().unwrap_or_default()).collect();
@@ -173,7 +171,7 @@ fn language(verb: &str, words: &[Word], input: &Input) -> Finding {
     }
     // Programs in the line are not read, but some of their words are known too well.
     let mut classes = mentioned(&literals.join(" "));
-    if let Input::Words(text) = input {
+    if let StandardInput::Words(text) = input {
         classes = classes.and(mentioned(&text.literal().unwrap_or_default()));
     }
     const TELLING: [&str; 5] = ["rmtree", "unlinkSync", "rmSync", "removedirs", "remove_dir_all"];
@@ -185,10 +183,7 @@ fn language(verb: &str, words: &[Word], input: &Input) -> Finding {
         [module, name, ..] if module == "-m" && verb.starts_with("py") && is_plain(name) => {
             let runs_others =
                 matches!(name.as_str(), "pdb" | "timeit" | "trace" | "cProfile" | "code");
-            match runs_others {
-                true => finding,
-                false => finding.remembered([verb, "-m", name]),
-            }
+            if runs_others { finding } else { finding.remembered([verb, "-m", name]) }
         }
         [script, ..] if is_inner(script) && script.contains('.') => {
             finding.remembered([verb, script])
@@ -207,9 +202,10 @@ fn awk(words: &[Word]) -> Finding {
     let Some(program) = arguments.plain(valued).first().and_then(|word| word.literal()) else {
         return Class::Execute.into();
     };
-    match awk_only_looks(&program) {
-        true => Class::Read.into(),
-        false => Finding::from(Class::Execute).and(mentioned(&program)),
+    if awk_only_looks(&program) {
+        Class::Read.into()
+    } else {
+        Finding::from(Class::Execute).and(mentioned(&program))
     }
 }
 
@@ -264,7 +260,8 @@ pub(super) fn sed(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Finding {
     classes.into()
 }
 
-/// Which files a script for `sed` writes to; nothing where it may run something or is not understood.
+/// The files that a script for `sed` writes to. Returns `None` if it may run something or is not
+/// understood.
 fn sed_writes(script: &str) -> Option<Vec<String>> {
     let mut writes = Vec::new();
     let characters: Vec<char> = script.chars().collect();

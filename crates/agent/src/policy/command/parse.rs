@@ -5,7 +5,7 @@
 //! error is never harmless.
 
 use super::redirects::Awaited;
-use super::syntax::{Assignment, Command, Joint, Kind, List, Script, Simple, Word};
+use super::syntax::{Assignment, Command, CompoundKind, Joint, List, Script, Simple, Word};
 
 /// Which shell reads the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) dialect: Dialect,
     pub(super) depth: u32,
-    pub(super) shared: &'a mut Shared,
+    pub(super) shared: &'a mut ParserState,
     /// Here-documents whose text comes after this line.
     pub(super) awaited: Vec<Awaited>,
 }
 
 /// What all texts of one line share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct ParserState {
     /// How many characters may still be looked at.
     pub(super) fuel: usize,
     /// The texts of here-documents.
@@ -58,7 +58,12 @@ pub(super) struct Shared {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &str, dialect: Dialect, depth: u32, shared: &'a mut Shared) -> Self {
+    pub(super) fn new(
+        text: &str,
+        dialect: Dialect,
+        depth: u32,
+        shared: &'a mut ParserState,
+    ) -> Self {
         Self { text: text.chars().collect(), at: 0, dialect, depth, shared, awaited: Vec::new() }
     }
 
@@ -165,7 +170,7 @@ impl<'a> Parser<'a> {
             Some('\n') => self.newline(),
             Some(';') if self.peek_at(1) != Some(';') => self.skip(1),
             Some('&') if self.peek_at(1) != Some('&') => self.skip(1),
-            Some(_) => Err("its parts do not fit together"),
+            Some(_) => Err("its syntax is not valid"),
         }
     }
 
@@ -179,7 +184,7 @@ impl<'a> Parser<'a> {
                     return Ok(script);
                 }
                 if parser.peek().is_none() {
-                    return Err("it ends too early");
+                    return Err("it ends unexpectedly");
                 }
                 script.push(parser.list()?);
                 parser.skip_blanks()?;
@@ -208,7 +213,7 @@ impl<'a> Parser<'a> {
         if self.at_keyword(word) {
             return self.skip(word.chars().count());
         }
-        Err("a word of the shell is missing in it")
+        Err("it lacks a shell keyword")
     }
 
     fn list(&mut self) -> Parsed<List> {
@@ -265,7 +270,7 @@ impl<'a> Parser<'a> {
             self.skip(2)?;
             let calculated = self.calculation();
             if calculated.is_ok() {
-                return self.compound(Kind::Test, Vec::new(), Vec::new(), None);
+                return self.compound(CompoundKind::Test, Vec::new(), Vec::new(), None);
             }
             self.at = start;
         }
@@ -273,12 +278,12 @@ impl<'a> Parser<'a> {
             self.skip(1)?;
             let body = self.script(&[")"])?;
             self.skip(1)?;
-            return self.compound(Kind::Subshell, Vec::new(), vec![body], None);
+            return self.compound(CompoundKind::Subshell, Vec::new(), vec![body], None);
         }
         if bash && self.at_keyword("[[") {
             self.skip(2)?;
             let words = self.test_words()?;
-            return self.compound(Kind::Test, words, Vec::new(), None);
+            return self.compound(CompoundKind::Test, words, Vec::new(), None);
         }
         let keyword = ["{", "if", "while", "until", "for", "select", "case", "function"]
             .into_iter()
@@ -292,13 +297,13 @@ impl<'a> Parser<'a> {
             "{" => {
                 let body = self.script(&["}"])?;
                 self.skip(1)?;
-                self.compound(Kind::Group, Vec::new(), vec![body], None)
+                self.compound(CompoundKind::Group, Vec::new(), vec![body], None)
             }
             "if" => self.branch(),
             "while" | "until" => {
                 let condition = self.script(&["do"])?;
                 let body = self.do_done()?;
-                self.compound(Kind::Loop, Vec::new(), vec![condition, body], None)
+                self.compound(CompoundKind::Loop, Vec::new(), vec![condition, body], None)
             }
             "for" | "select" => self.for_loop(),
             "case" => self.case(),
@@ -338,10 +343,10 @@ impl<'a> Parser<'a> {
         const RESERVED: [&str; 11] =
             ["then", "else", "elif", "fi", "do", "done", "esac", "in", "}", "]]", "case"];
         if let Some(verb) = simple.words.first()
-            && let [super::syntax::Part::Bare(verb)] = verb.parts.as_slice()
+            && let [super::syntax::WordPart::Bare(verb)] = verb.parts.as_slice()
             && RESERVED.contains(&verb.as_str())
         {
-            return Err("a word of the shell stands in the wrong place");
+            return Err("a shell keyword is in the wrong place");
         }
         simple.text = self.text[start..self.at].iter().collect::<String>().trim().to_owned();
         Ok(Command::Simple(simple))
@@ -349,7 +354,7 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, simple: &Simple) -> Parsed<Command> {
         let ([name], true) = (simple.words.as_slice(), simple.redirects.is_empty()) else {
-            return Err("a parenthesis stands in the wrong place");
+            return Err("a parenthesis is in the wrong place");
         };
         let Some(name) = name.literal().filter(|_| simple.assignments.is_empty()) else {
             return Err("a function has no plain name");
@@ -357,7 +362,7 @@ impl<'a> Parser<'a> {
         self.skip(1)?;
         self.skip_blanks()?;
         if self.bump()? != Some(')') {
-            return Err("a parenthesis stands in the wrong place");
+            return Err("a parenthesis is in the wrong place");
         }
         self.skip_lines()?;
         let body = Box::new(self.command()?);
@@ -410,7 +415,7 @@ impl<'a> Parser<'a> {
         loop {
             self.skip_lines()?;
             match self.peek() {
-                None => return Err("it ends too early"),
+                None => return Err("it ends unexpectedly"),
                 Some(')') => {
                     self.skip(1)?;
                     return Ok(match words.as_slice() {
@@ -436,11 +441,11 @@ impl<'a> Parser<'a> {
                 return Ok(words);
             }
             match self.peek() {
-                None => return Err("it ends too early"),
+                None => return Err("it ends unexpectedly"),
                 Some('(' | ')' | '<' | '>' | '|' | '&') if !self.at_process_substitution() => {
                     self.skip(1)?;
                 }
-                Some(';') => return Err("its parts do not fit together"),
+                Some(';') => return Err("its syntax is not valid"),
                 Some(_) => words.push(self.word()?),
             }
         }

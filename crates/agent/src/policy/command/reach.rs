@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Valued};
 use super::syntax::Word;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, verbs};
 
 const ASKING: [&str; 14] = [
@@ -27,7 +27,7 @@ const OPENING: [&str; 16] = [
     "websocat", "openssl", "rclone", "s3cmd", "mail",
 ];
 
-/// Judges a verb that reaches the network; nothing where it is none.
+/// Judges a verb that reaches the network. Returns `None` if it is not one.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     let arguments = Arguments::of(words);
     Some(match verb {
@@ -43,7 +43,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
                     [] => {}
                     [only] => walk.payload(only),
                     rest => {
-                        let finding = walk.verb(rest, &Input::Nothing);
+                        let finding = walk.verb(rest, &StandardInput::Nothing);
                         return Some(finding.forgotten().and(Class::Network).and(Class::Execute));
                     }
                 }
@@ -75,10 +75,13 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         "journalctl" if arguments.may_have("", &["cursor-file", "setup-keys"]) => {
             Class::WriteOutside.into()
         }
-        "journalctl" | "dmesg" => match arguments.may_have("cC", VACUUM) {
-            true => Class::Destructive.into(),
-            false => Class::Read.into(),
-        },
+        "journalctl" | "dmesg" => {
+            if arguments.may_have("cC", VACUUM) {
+                Class::Destructive.into()
+            } else {
+                Class::Read.into()
+            }
+        }
         "ip" | "ifconfig" | "route" | "ss" | "netstat" => {
             let shows = words.iter().all(|word| {
                 !matches!(
@@ -211,9 +214,10 @@ fn container(words: &[Word]) -> Finding {
     let arguments = Arguments::of(words);
     let valued: Valued = ("cHl", &["context", "host", "log-level"]);
     let Some(task) = arguments.plain(valued).first().and_then(|word| word.literal()) else {
-        return match arguments.may_hide_options() {
-            true => Finding::from(Class::Execute).and(Class::Privilege),
-            false => Class::Read.into(),
+        return if arguments.may_hide_options() {
+            Finding::from(Class::Execute).and(Class::Privilege)
+        } else {
+            Class::Read.into()
         };
     };
     let second = arguments.plain(valued).get(1).and_then(|word| word.literal()).unwrap_or_default();
@@ -284,9 +288,10 @@ pub(super) fn packages(verb: &str, words: &[Word]) -> Option<Classes> {
         | "flatpak" => {
             let only_shows =
                 matches!(first.as_str(), "list" | "show" | "info" | "search" | "policy");
-            match only_shows {
-                true => Some(Class::Network.into()),
-                false => Some(Classes::from(Class::Network).with(Class::WriteOutside)),
+            if only_shows {
+                Some(Class::Network.into())
+            } else {
+                Some(Classes::from(Class::Network).with(Class::WriteOutside))
             }
         }
         _ => None,

@@ -53,7 +53,7 @@ impl Parser<'_> {
         self.skip(sign.len())?;
         self.skip_blanks()?;
         if self.peek().is_none_or(is_break) && !self.at_process_substitution() {
-            return Err("a redirection leads nowhere");
+            return Err("a redirection has no target");
         }
         if let Way::Document(strips_tabs) = way {
             return Ok(Some(self.document(strips_tabs == 1)?));

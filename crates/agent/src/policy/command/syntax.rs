@@ -43,7 +43,7 @@ pub(super) struct Assignment {
 /// A group, a subshell, a loop, a branch or a test.
 #[derive(Debug)]
 pub(super) struct Compound {
-    pub(super) kind: Kind,
+    pub(super) kind: CompoundKind,
     /// The variable of a `for`.
     pub(super) variable: Option<String>,
     pub(super) words: Vec<Word>,
@@ -52,7 +52,7 @@ pub(super) struct Compound {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CompoundKind {
     Subshell,
     Group,
     Loop,
@@ -83,11 +83,11 @@ pub(super) enum Way {
 /// A word before expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<WordPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum WordPart {
     /// Quoted or escaped: it stays as it is.
     Quoted(String),
     /// Not quoted, without a character that the shell expands.
@@ -103,12 +103,12 @@ pub(super) enum Part {
 impl Word {
     /// A word that stands as it is.
     pub(super) fn of(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Quoted(text.into())] }
+        Self { parts: vec![WordPart::Quoted(text.into())] }
     }
 
     /// Any words at all.
     pub(super) fn anything() -> Self {
-        Self { parts: vec![Part::Unknown { quoted: false }] }
+        Self { parts: vec![WordPart::Unknown { quoted: false }] }
     }
 
     /// The word, where nothing in it is expanded.
@@ -116,7 +116,7 @@ impl Word {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Quoted(piece) | Part::Bare(piece) => text.push_str(piece),
+                WordPart::Quoted(piece) | WordPart::Bare(piece) => text.push_str(piece),
                 _ => return None,
             }
         }
@@ -126,7 +126,7 @@ impl Word {
     /// All of it that is known, for a look at what it mentions.
     pub(super) fn known(&self) -> String {
         let pieces = self.parts.iter().map(|part| match part {
-            Part::Quoted(text) | Part::Bare(text) => text,
+            WordPart::Quoted(text) | WordPart::Bare(text) => text,
             _ => " ",
         });
         pieces.collect()
@@ -137,7 +137,7 @@ impl Word {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Quoted(piece) | Part::Bare(piece) => text.push_str(piece),
+                WordPart::Quoted(piece) | WordPart::Bare(piece) => text.push_str(piece),
                 _ => break,
             }
         }
@@ -147,20 +147,20 @@ impl Word {
     /// Whether it may become several words.
     pub(super) fn may_split(&self) -> bool {
         self.parts.iter().any(|part| match part {
-            Part::Variable { quoted, .. } | Part::Unknown { quoted } => !quoted,
-            Part::Pattern(_) => true,
-            Part::Quoted(_) | Part::Bare(_) => false,
+            WordPart::Variable { quoted, .. } | WordPart::Unknown { quoted } => !quoted,
+            WordPart::Pattern(_) => true,
+            WordPart::Quoted(_) | WordPart::Bare(_) => false,
         })
     }
 
     /// Whether a value from elsewhere may make several words of it, options among them.
     pub(super) fn may_bring_options(&self) -> bool {
         self.parts.iter().any(|part| match part {
-            Part::Variable { name, quoted } => !quoted || name == "@",
-            Part::Unknown { quoted } => !quoted,
+            WordPart::Variable { name, quoted } => !quoted || name == "@",
+            WordPart::Unknown { quoted } => !quoted,
             // Braces make words of their own.
-            Part::Pattern(text) => text.contains('{'),
-            Part::Quoted(_) | Part::Bare(_) => false,
+            WordPart::Pattern(text) => text.contains('{'),
+            WordPart::Quoted(_) | WordPart::Bare(_) => false,
         })
     }
 
@@ -172,7 +172,7 @@ impl Word {
         let head = self.head();
         if head.is_empty() && self.literal().is_none() {
             // A tilde brings a path.
-            return !matches!(self.parts.first(), Some(Part::Pattern(text)) if text == "~");
+            return !matches!(self.parts.first(), Some(WordPart::Pattern(text)) if text == "~");
         }
         head.starts_with('-') && head != "-"
     }
@@ -180,7 +180,7 @@ impl Word {
     /// The whole word, where it is the value of a variable.
     pub(super) fn variable(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Variable { name, .. }] => Some(name),
+            [WordPart::Variable { name, .. }] => Some(name),
             _ => None,
         }
     }
@@ -192,13 +192,13 @@ impl Word {
         for part in &self.parts {
             match part {
                 _ if left.is_empty() => parts.push(part.clone()),
-                Part::Quoted(text) | Part::Bare(text) => {
+                WordPart::Quoted(text) | WordPart::Bare(text) => {
                     if let Some(rest) = text.strip_prefix(left) {
                         left = "";
                         if !rest.is_empty() {
                             parts.push(match part {
-                                Part::Bare(_) => Part::Bare(rest.to_owned()),
-                                _ => Part::Quoted(rest.to_owned()),
+                                WordPart::Bare(_) => WordPart::Bare(rest.to_owned()),
+                                _ => WordPart::Quoted(rest.to_owned()),
                             });
                         }
                     } else {

@@ -103,8 +103,5 @@ pub(super) fn assigned(name: &str, value: Option<&str>) -> Classes {
 
 /// What it does to give a variable a value that commands get to see.
 pub(super) fn exported(name: &str, value: Option<&str>) -> Classes {
-    match is_harmless(name, value) {
-        true => Classes::READ,
-        false => Class::Execute.into(),
-    }
+    if is_harmless(name, value) { Classes::READ } else { Class::Execute.into() }
 }

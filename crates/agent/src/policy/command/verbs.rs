@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::syntax::{Simple, Way, Word};
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, builtins, files, git, interpreters, reach, wrappers};
 
 /// Verbs that only look, whatever their arguments are.
@@ -264,7 +264,12 @@ const RULING: [&str; 38] = [
 ];
 
 /// Judges a verb that is written plainly.
-pub(super) fn judge(walk: &mut Walk<'_>, name: &str, words: &[Word], input: &Input) -> Finding {
+pub(super) fn judge(
+    walk: &mut Walk<'_>,
+    name: &str,
+    words: &[Word],
+    input: &StandardInput,
+) -> Finding {
     let Some(verb) = program(name) else { return by_path(name, words) };
     let arguments = Arguments::of(words);
     if is_mainstay(verb) {
@@ -278,9 +283,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, name: &str, words: &[Word], input: &Inp
         let sets = matches!(verb, "hostname" | "date")
             && words.iter().any(|word| !word.head().starts_with(['-', '+']))
             && !arguments.may_have("drfuI", &["date", "reference", "file"]);
-        return match sets || arguments.may_have(letters, names) {
-            true => Finding::from(*class),
-            false => Class::Read.into(),
+        return if sets || arguments.may_have(letters, names) {
+            Finding::from(*class)
+        } else {
+            Class::Read.into()
         };
     }
     if RULING.contains(&verb) {
@@ -324,9 +330,10 @@ fn by_path(name: &str, words: &[Word]) -> Finding {
         return Finding::from(Class::Execute).and(dangerous_tail(words));
     }
     let finding = Finding::from(Class::Execute).and(dangerous_tail(words));
-    match name.starts_with('/') || name.contains("..") || !is_plain(name) {
-        true => finding,
-        false => finding.remembered([name]),
+    if name.starts_with('/') || name.contains("..") || !is_plain(name) {
+        finding
+    } else {
+        finding.remembered([name])
     }
 }
 

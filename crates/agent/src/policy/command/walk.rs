@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::parse::{Dialect, Parser, Shared, TOO_DEEP, TOO_LONG, Unreadable};
+use super::parse::{Dialect, Parser, ParserState, TOO_DEEP, TOO_LONG, Unreadable};
 use super::syntax::{
-    Command, Compound, Joint, Kind, List, Part, Redirect, Script, Simple, Way, Word,
+    Command, Compound, CompoundKind, Joint, List, Redirect, Script, Simple, Way, Word, WordPart,
 };
 use super::{Class, Classes, Prefix, Stage, variables, verbs};
-use crate::policy::place::{Place, locate};
+use crate::policy::place::{PathPlace, locate};
 
 /// How much of a line is looked at, payloads and second readings included.
 const FUEL: usize = 400_000;
@@ -61,7 +61,7 @@ impl Finding {
 
 /// What a command reads as its input.
 #[derive(Clone, Debug)]
-pub(super) enum Input {
+pub(super) enum StandardInput {
     /// What the line itself gets: nothing.
     Nothing,
     /// What another command writes.
@@ -98,7 +98,7 @@ impl Directories {
 pub(super) struct Walk<'a> {
     workspace: &'a Path,
     dialect: Dialect,
-    shared: Shared,
+    shared: ParserState,
     stages: Vec<Stage>,
     unclear: Option<Unreadable>,
     depth: u32,
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         Self {
             workspace,
             dialect,
-            shared: Shared { fuel: FUEL, ..Shared::default() },
+            shared: ParserState { fuel: FUEL, ..ParserState::default() },
             stages: Vec::new(),
             unclear: None,
             depth: 0,
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         // Such text is run where a shell calculates with it or expands it as a prompt.
         let hidden = |word: &Word| {
             word.parts.iter().any(|part| match part {
-                Part::Quoted(text) => text.contains("$(") || text.contains('`'),
+                WordPart::Quoted(text) => text.contains("$(") || text.contains('`'),
                 _ => false,
             })
         };
@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
                     }
                     return;
                 }
-                _ => return self.feared(&text.known(), "it runs words that are not in it"),
+                _ => return self.feared(&text.known(), "it runs text that is not in the line"),
             },
         };
         if self.depth >= NESTED {
@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
     }
 
     fn pipeline(&mut self, commands: &[Command]) {
-        let mut input = if self.fed { Input::Unseen } else { Input::Nothing };
+        let mut input = if self.fed { StandardInput::Unseen } else { StandardInput::Nothing };
         self.shared.fed |= commands.len() > 1;
         for command in commands {
             let output = match command {
@@ -273,17 +273,17 @@ impl<'a> Walk<'a> {
                 _ => None,
             };
             self.command(command, input);
-            input = output.map_or(Input::Unseen, Input::Words);
+            input = output.map_or(StandardInput::Unseen, StandardInput::Words);
         }
     }
 
-    fn command(&mut self, command: &Command, input: Input) {
+    fn command(&mut self, command: &Command, input: StandardInput) {
         self.depth += 1;
         self.command_here(command, input);
         self.depth -= 1;
     }
 
-    fn command_here(&mut self, command: &Command, input: Input) {
+    fn command_here(&mut self, command: &Command, input: StandardInput) {
         match command {
             Command::Simple(simple) => self.simple(simple, input),
             Command::Compound(compound) => {
@@ -294,7 +294,7 @@ impl<'a> Walk<'a> {
                 let before = self.here.clone();
                 self.functions.push(name.clone());
                 self.repeated += 1;
-                self.command(body, Input::Unseen);
+                self.command(body, StandardInput::Unseen);
                 self.repeated -= 1;
                 self.functions.pop();
                 self.here.join(&before);
@@ -304,8 +304,8 @@ impl<'a> Walk<'a> {
 
     /// Walks through what is run by something with this input, and shares it. Others may have read
     /// a part of it before, so nobody sees what is left.
-    fn within<T>(&mut self, input: &Input, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let fed = std::mem::replace(&mut self.fed, !matches!(input, Input::Nothing));
+    fn within<T>(&mut self, input: &StandardInput, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let fed = std::mem::replace(&mut self.fed, !matches!(input, StandardInput::Nothing));
         self.shared.fed |= self.fed;
         let result = walk(self);
         self.fed = fed;
@@ -318,35 +318,38 @@ impl<'a> Walk<'a> {
         if let Some(name) = &compound.variable {
             classes = classes.and(variables::assigned(name, None));
         }
-        if compound.kind == Kind::Test && compound.words.iter().any(|word| self.hides_code(word)) {
+        if compound.kind == CompoundKind::Test
+            && compound.words.iter().any(|word| self.hides_code(word))
+        {
             classes = classes.with(Class::Execute).with(Class::Destructive);
         }
         if classes != Classes::READ {
             self.push(Stage { text: "a redirection".to_owned(), classes, prefix: None });
         }
-        let is_loop = compound.kind == Kind::Loop;
+        let is_loop = compound.kind == CompoundKind::Loop;
         self.repeated += u32::from(is_loop);
         for body in &compound.bodies {
             self.script(body);
-            if compound.kind == Kind::Branch {
+            if compound.kind == CompoundKind::Branch {
                 self.here.join(&before);
             }
         }
         self.repeated -= u32::from(is_loop);
-        if compound.kind == Kind::Subshell {
+        if compound.kind == CompoundKind::Subshell {
             self.here = before;
         }
     }
 
-    fn simple(&mut self, simple: &Simple, input: Input) {
+    fn simple(&mut self, simple: &Simple, input: StandardInput) {
         let mut classes = self.redirects(&simple.redirects);
         let alone = simple.words.is_empty();
         let mut known_variables = true;
         for assignment in &simple.assignments {
             let value = assignment.value.literal();
-            let found = match alone {
-                true => variables::assigned(&assignment.name, value.as_deref()),
-                false => variables::exported(&assignment.name, value.as_deref()),
+            let found = if alone {
+                variables::assigned(&assignment.name, value.as_deref())
+            } else {
+                variables::exported(&assignment.name, value.as_deref())
             };
             known_variables &= found == Classes::READ;
             classes = classes.and(found);
@@ -355,11 +358,9 @@ impl<'a> Walk<'a> {
             || classes.has(Class::Network)
             || classes.has(Class::Destructive);
         let input = self.input(&simple.redirects, input);
-        let replaced = !matches!(input, Input::Nothing) && is_exec(&simple.words);
-        let finding = match alone {
-            true => Finding::from(Class::Read),
-            false => self.verb(&simple.words, &input),
-        };
+        let replaced = !matches!(input, StandardInput::Nothing) && is_exec(&simple.words);
+        let finding =
+            if alone { Finding::from(Class::Read) } else { self.verb(&simple.words, &input) };
         // `exec` without a verb gives its input to all that comes later.
         self.fed |= replaced;
         let classes = classes.and(finding.classes);
@@ -374,7 +375,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What a verb with these arguments does.
-    pub(super) fn verb(&mut self, words: &[Word], input: &Input) -> Finding {
+    pub(super) fn verb(&mut self, words: &[Word], input: &StandardInput) -> Finding {
         // Verbs that run verbs can multiply, so each of them costs.
         let left = self.shared.fuel.checked_sub(words.len() + 50);
         self.shared.fuel = left.unwrap_or(0);
@@ -387,7 +388,7 @@ impl<'a> Walk<'a> {
         finding
     }
 
-    fn verb_here(&mut self, words: &[Word], input: &Input) -> Finding {
+    fn verb_here(&mut self, words: &[Word], input: &StandardInput) -> Finding {
         let Some((verb, arguments)) = words.split_first() else { return Class::Read.into() };
         if let Some(name) = verb.literal() {
             let finding = verbs::judge(self, &name, arguments, input);
@@ -449,21 +450,21 @@ impl<'a> Walk<'a> {
     /// Whether a word holds, quoted, what would run if it were expanded once more.
     pub(super) fn hides_code(&self, word: &Word) -> bool {
         word.parts.iter().any(|part| match part {
-            Part::Quoted(text) => text.contains("$(") || text.contains('`'),
+            WordPart::Quoted(text) => text.contains("$(") || text.contains('`'),
             _ => false,
         })
     }
 
-    fn input(&self, redirects: &[Redirect], piped: Input) -> Input {
+    fn input(&self, redirects: &[Redirect], piped: StandardInput) -> StandardInput {
         let mut input = piped;
         for redirect in redirects {
             match redirect.way {
-                Way::In => input = Input::File,
-                Way::Descriptor => input = Input::Unseen,
-                Way::Words => input = Input::Words(redirect.target.clone()),
+                Way::In => input = StandardInput::File,
+                Way::Descriptor => input = StandardInput::Unseen,
+                Way::Words => input = StandardInput::Words(redirect.target.clone()),
                 Way::Document(place) => {
                     let text = self.shared.documents.get(place).cloned();
-                    input = text.map_or(Input::Unseen, Input::Words);
+                    input = text.map_or(StandardInput::Unseen, StandardInput::Words);
                 }
                 Way::Out => {}
             }
@@ -505,54 +506,55 @@ impl<'a> Walk<'a> {
         let mut text = String::new();
         for part in &word.parts {
             match part {
-                Part::Quoted(piece) | Part::Bare(piece) => text.push_str(piece),
-                Part::Variable { name, .. } => match self.values_of(name).as_slice() {
+                WordPart::Quoted(piece) | WordPart::Bare(piece) => text.push_str(piece),
+                WordPart::Variable { name, .. } => match self.values_of(name).as_slice() {
                     [] if name == "PWD" => text.push('.'),
                     [value] => text.push_str(&value.literal()?),
                     _ => return None,
                 },
-                Part::Pattern(_) | Part::Unknown { .. } => return None,
+                WordPart::Pattern(_) | WordPart::Unknown { .. } => return None,
             }
         }
         (!text.is_empty()).then(|| PathBuf::from(text))
     }
 
     /// Where a word leads when it is a path.
-    pub(super) fn place(&self, word: &Word) -> Place {
+    pub(super) fn place(&self, word: &Word) -> PathPlace {
         if let Some(path) = self.plain_path(word) {
             return self.place_of(&path);
         }
         // A wildcard stays below the directory before it.
         let head = word.head();
-        let patterns = word.parts.iter().skip_while(|part| !matches!(part, Part::Pattern(_)));
+        let patterns = word.parts.iter().skip_while(|part| !matches!(part, WordPart::Pattern(_)));
         let plain = patterns.clone().all(|part| match part {
-            Part::Pattern(text) => matches!(text.as_str(), "*" | "?" | "["),
-            Part::Quoted(text) | Part::Bare(text) => !text.contains(".."),
-            Part::Variable { .. } | Part::Unknown { .. } => false,
+            WordPart::Pattern(text) => matches!(text.as_str(), "*" | "?" | "["),
+            WordPart::Quoted(text) | WordPart::Bare(text) => !text.contains(".."),
+            WordPart::Variable { .. } | WordPart::Unknown { .. } => false,
         });
-        let known = word.parts.iter().take_while(|part| !matches!(part, Part::Pattern(_)));
-        let known = known.into_iter().all(|part| matches!(part, Part::Quoted(_) | Part::Bare(_)));
+        let known = word.parts.iter().take_while(|part| !matches!(part, WordPart::Pattern(_)));
+        let known =
+            known.into_iter().all(|part| matches!(part, WordPart::Quoted(_) | WordPart::Bare(_)));
         if !plain || !known {
-            return Place::Outside;
+            return PathPlace::Outside;
         }
         let directory = head.rfind('/').map_or("", |end| &head[..=end]);
         match self.place_of(Path::new(directory)) {
             // All that is there.
-            Place::Root if directory.len() == head.len() => Place::Root,
-            Place::Root => Place::Inside,
+            PathPlace::Root if directory.len() == head.len() => PathPlace::Root,
+            PathPlace::Root => PathPlace::Inside,
             place => place,
         }
     }
 
-    fn place_of(&self, path: &Path) -> Place {
+    fn place_of(&self, path: &Path) -> PathPlace {
         if path.is_absolute() {
             return locate(path, self.workspace);
         }
         if self.here.others {
-            return Place::Outside;
+            return PathPlace::Outside;
         }
         let places = self.here.known.iter().map(|here| locate(&here.join(path), self.workspace));
-        places.reduce(worse).unwrap_or(Place::Outside)
+        places.reduce(worse).unwrap_or(PathPlace::Outside)
     }
 
     /// What writing to a path does.
@@ -563,32 +565,34 @@ impl<'a> Walk<'a> {
             let harmless = word.literal().is_some()
                 && (HARMLESS.contains(&device) || device.starts_with("fd/"))
                 && !device.contains("..");
-            return match harmless {
-                true => Classes::READ,
-                false if device.starts_with("shm/") => Class::WriteOutside.into(),
-                false => Class::Destructive.into(),
+            return if harmless {
+                Classes::READ
+            } else if device.starts_with("shm/") {
+                Class::WriteOutside.into()
+            } else {
+                Class::Destructive.into()
             };
         }
         if head.starts_with("/proc/") || head.starts_with("/sys/") {
             return Class::Destructive.into();
         }
         match self.place(word) {
-            Place::Inside | Place::Temporary | Place::Root => Class::WriteInside.into(),
+            PathPlace::Inside | PathPlace::Temporary | PathPlace::Root => Class::WriteInside.into(),
             // Its hooks and settings name programs that are run later.
-            Place::Git => Class::Execute.into(),
-            Place::Outside => Class::WriteOutside.into(),
+            PathPlace::Git => Class::Execute.into(),
+            PathPlace::Outside => Class::WriteOutside.into(),
         }
     }
 }
 
 /// The more dangerous of two places to write to.
-fn worse(one: Place, other: Place) -> Place {
+fn worse(one: PathPlace, other: PathPlace) -> PathPlace {
     let rank = |place| match place {
-        Place::Inside => 0,
-        Place::Temporary => 1,
-        Place::Root => 2,
-        Place::Git => 3,
-        Place::Outside => 4,
+        PathPlace::Inside => 0,
+        PathPlace::Temporary => 1,
+        PathPlace::Root => 2,
+        PathPlace::Git => 3,
+        PathPlace::Outside => 4,
     };
     if rank(other) > rank(one) { other } else { one }
 }

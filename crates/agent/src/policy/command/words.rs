@@ -1,24 +1,24 @@
 //! Words of the shell: quotes, escapes, expansions, substitutions.
 
 use super::parse::{Dialect, Parsed, Parser, is_break};
-use super::syntax::{Part, Word};
+use super::syntax::{Word, WordPart};
 
 /// What a word is gathered from.
 #[derive(Default)]
 struct Gathered {
-    parts: Vec<Part>,
+    parts: Vec<WordPart>,
     bare: String,
 }
 
 impl Gathered {
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, part: WordPart) {
         self.flush();
         self.parts.push(part);
     }
 
     fn flush(&mut self) {
         if !self.bare.is_empty() {
-            self.parts.push(Part::Bare(std::mem::take(&mut self.bare)));
+            self.parts.push(WordPart::Bare(std::mem::take(&mut self.bare)));
         }
     }
 
@@ -46,18 +46,18 @@ impl Parser<'_> {
                     self.skip(2)?;
                     self.substitution()?;
                     // A path to what the other command writes or reads.
-                    word.push(Part::Quoted("/dev/fd/63".to_owned()));
+                    word.push(WordPart::Quoted("/dev/fd/63".to_owned()));
                 }
                 next if is_break(next) => break,
                 '\\' if self.peek_at(1) == Some('\n') => self.skip(2)?,
                 '\\' => {
                     self.skip(1)?;
                     let escaped = self.bump()?.map_or_else(|| "\\".to_owned(), String::from);
-                    word.push(Part::Quoted(escaped));
+                    word.push(WordPart::Quoted(escaped));
                 }
                 '\'' => {
                     self.skip(1)?;
-                    word.push(Part::Quoted(self.single_quoted()?));
+                    word.push(WordPart::Quoted(self.single_quoted()?));
                 }
                 '"' => {
                     self.skip(1)?;
@@ -67,16 +67,16 @@ impl Parser<'_> {
                 '`' | '$' => self.expansion(&mut word, false)?,
                 '*' | '?' | '[' => {
                     self.skip(1)?;
-                    word.push(Part::Pattern(next.to_string()));
+                    word.push(WordPart::Pattern(next.to_string()));
                 }
                 '~' if self.at == start || word.bare.ends_with(['=', ':']) => {
                     self.skip(1)?;
-                    word.push(Part::Pattern("~".to_owned()));
+                    word.push(WordPart::Pattern("~".to_owned()));
                 }
                 '{' if self.dialect == Dialect::Bash && self.opens_braces() => {
                     self.skip(1)?;
                     braces += 1;
-                    word.push(Part::Pattern("{".to_owned()));
+                    word.push(WordPart::Pattern("{".to_owned()));
                 }
                 '}' if braces > 0 => {
                     self.skip(1)?;
@@ -93,9 +93,9 @@ impl Parser<'_> {
         }
         let word = word.word();
         // The verbs `[` and `[[` are no wildcards.
-        let brackets = |part: &Part| matches!(part, Part::Pattern(text) if text == "[");
+        let brackets = |part: &WordPart| matches!(part, WordPart::Pattern(text) if text == "[");
         if word.parts.len() <= 2 && word.parts.iter().all(brackets) {
-            return Ok(Word { parts: vec![Part::Bare("[".repeat(word.parts.len()))] });
+            return Ok(Word { parts: vec![WordPart::Bare("[".repeat(word.parts.len()))] });
         }
         Ok(word)
     }
@@ -130,7 +130,7 @@ impl Parser<'_> {
     }
 
     /// Reads up to the closing quote.
-    fn double_quoted(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn double_quoted(&mut self, parts: &mut Vec<WordPart>) -> Parsed<()> {
         let mut text = String::new();
         // An empty quote is a word too.
         let empty = parts.len();
@@ -140,7 +140,7 @@ impl Parser<'_> {
                 Some('"') => {
                     self.skip(1)?;
                     if !text.is_empty() || parts.len() == empty {
-                        parts.push(Part::Quoted(text));
+                        parts.push(WordPart::Quoted(text));
                     }
                     return Ok(());
                 }
@@ -155,11 +155,11 @@ impl Parser<'_> {
         while self.peek().is_some() {
             self.quoted_piece(&mut text, &mut parts)?;
         }
-        parts.push(Part::Quoted(text));
+        parts.push(WordPart::Quoted(text));
         Ok(Word { parts })
     }
 
-    fn quoted_piece(&mut self, text: &mut String, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn quoted_piece(&mut self, text: &mut String, parts: &mut Vec<WordPart>) -> Parsed<()> {
         match self.peek() {
             Some('\\') => {
                 self.skip(1)?;
@@ -172,7 +172,7 @@ impl Parser<'_> {
             }
             Some('$' | '`') => {
                 if !text.is_empty() {
-                    parts.push(Part::Quoted(std::mem::take(text)));
+                    parts.push(WordPart::Quoted(std::mem::take(text)));
                 }
                 let mut inner = Gathered::default();
                 self.expansion(&mut inner, true)?;
@@ -198,7 +198,7 @@ impl Parser<'_> {
         if self.peek() == Some('`') {
             self.skip(1)?;
             self.backquoted(quoted)?;
-            word.push(Part::Unknown { quoted });
+            word.push(WordPart::Unknown { quoted });
             return Ok(());
         }
         let bash = self.dialect == Dialect::Bash;
@@ -212,15 +212,15 @@ impl Parser<'_> {
                     self.skip(2)?;
                     self.substitution()?;
                 }
-                word.push(Part::Unknown { quoted });
+                word.push(WordPart::Unknown { quoted });
             }
             Some('(') => {
                 self.skip(2)?;
                 self.substitution()?;
-                word.push(Part::Unknown { quoted });
+                word.push(WordPart::Unknown { quoted });
             }
             Some('[') if bash => {
-                return Err("it calculates in an old way");
+                return Err("it uses an outdated syntax for arithmetic");
             }
             Some('{') => {
                 self.skip(2)?;
@@ -230,7 +230,7 @@ impl Parser<'_> {
             Some('\'') if bash && !quoted => {
                 self.skip(2)?;
                 let text = self.c_quoted()?;
-                word.push(Part::Quoted(text));
+                word.push(WordPart::Quoted(text));
             }
             // Translated, and otherwise as without the dollar.
             Some('"') if bash && !quoted => {
@@ -248,11 +248,11 @@ impl Parser<'_> {
                     self.skip(1)?;
                     name.push(next);
                 }
-                word.push(Part::Variable { name, quoted });
+                word.push(WordPart::Variable { name, quoted });
             }
             Some(next @ ('0'..='9' | '@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
                 self.skip(2)?;
-                word.push(Part::Variable { name: next.to_string(), quoted });
+                word.push(WordPart::Variable { name: next.to_string(), quoted });
             }
             _ => {
                 self.skip(1)?;
@@ -263,10 +263,10 @@ impl Parser<'_> {
     }
 
     /// Reads `${…}` after its brace.
-    fn braced(&mut self, quoted: bool) -> Parsed<Part> {
+    fn braced(&mut self, quoted: bool) -> Parsed<WordPart> {
         // `${ command; }` runs a command.
         if self.peek().is_none_or(|next| next.is_whitespace() || next == '|') {
-            return Err("an expansion in it is not known");
+            return Err("it has an unknown expansion");
         }
         let indirect = self.peek() == Some('!');
         let mut name = String::new();
@@ -279,10 +279,10 @@ impl Parser<'_> {
         }
         if self.peek() == Some('}') && !name.is_empty() {
             self.skip(1)?;
-            return Ok(Part::Variable { name, quoted });
+            return Ok(WordPart::Variable { name, quoted });
         }
         if self.looking_at("@P") {
-            return Err("a value in it is run");
+            return Err("it runs the value of a variable");
         }
         if indirect || matches!(self.peek(), Some('@' | '[')) {
             // The value of a variable may name another, be calculated, or be run as a prompt.
@@ -301,9 +301,9 @@ impl Parser<'_> {
         let word = self.until_brace(quoted)?;
         if default && !name.is_empty() {
             self.shared.values.push((name.clone(), word));
-            return Ok(Part::Variable { name, quoted });
+            return Ok(WordPart::Variable { name, quoted });
         }
-        Ok(Part::Unknown { quoted })
+        Ok(WordPart::Unknown { quoted })
     }
 
     /// Reads up to the brace that closes an expansion.
@@ -319,11 +319,11 @@ impl Parser<'_> {
                 Some('\\') => {
                     self.skip(1)?;
                     let escaped = self.bump()?.map(String::from).unwrap_or_default();
-                    word.push(Part::Quoted(escaped));
+                    word.push(WordPart::Quoted(escaped));
                 }
                 Some('\'') if !quoted => {
                     self.skip(1)?;
-                    word.push(Part::Quoted(self.single_quoted()?));
+                    word.push(WordPart::Quoted(self.single_quoted()?));
                 }
                 // Whether it quotes depends on the shell and on what stands around it.
                 Some('\'') if self.closes_before_brace() => {

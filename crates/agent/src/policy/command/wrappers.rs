@@ -1,9 +1,9 @@
 //! Verbs that run other verbs: what they run is judged.
 
 use super::arguments::{Arguments, Valued};
-use super::syntax::{Part, Word};
+use super::syntax::{Word, WordPart};
 use super::verbs::is_plain;
-use super::walk::{Finding, Input, Walk};
+use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables, verbs};
 
 /// Verbs that run the rest of their words, and which of their options take a value.
@@ -74,12 +74,12 @@ pub(super) fn is_one(verb: &str) -> bool {
         || PLAIN.iter().any(|(name, ..)| *name == verb)
 }
 
-/// Judges a verb that runs others; nothing where it is none.
+/// Judges a verb that runs other commands. Returns `None` if it is not one.
 pub(super) fn judge(
     walk: &mut Walk<'_>,
     verb: &str,
     words: &[Word],
-    input: &Input,
+    input: &StandardInput,
 ) -> Option<Finding> {
     let arguments = Arguments::of(words);
     if let Some((name, valued, skipped)) = PLAIN.iter().find(|(name, ..)| *name == verb) {
@@ -131,11 +131,15 @@ pub(super) fn judge(
             }
             Finding::from(inner).and(Class::Privilege).and(Class::Execute)
         }
-        "crontab" => match arguments.may_have("l", &[]) && !arguments.may_hide_options() {
-            true => Class::Read.into(),
-            false if arguments.may_have("r", &[]) => Class::Destructive.into(),
-            false => Finding::from(Class::Execute).and(Class::WriteOutside),
-        },
+        "crontab" => {
+            if arguments.may_have("l", &[]) && !arguments.may_hide_options() {
+                Class::Read.into()
+            } else if arguments.may_have("r", &[]) {
+                Class::Destructive.into()
+            } else {
+                Finding::from(Class::Execute).and(Class::WriteOutside)
+            }
+        }
         verb if ODD.contains(&verb) => {
             for payload in arguments.values(Some('c'), &["command"]) {
                 walk.payload(&payload);
@@ -166,7 +170,7 @@ fn feared(words: &[Word]) -> Finding {
     Finding::from(verbs::mentioned(&texts.join(" "))).and(Class::Execute)
 }
 
-fn env(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
+fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     let mut classes = Classes::READ;
     let mut place = 0;
     while let Some(word) = words.get(place) {
@@ -207,10 +211,7 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &Input) -> Finding {
     match words.get(place..) {
         Some(rest) if !rest.is_empty() => {
             let finding = walk.verb(rest, input);
-            match classes == Classes::READ {
-                true => finding,
-                false => finding.and(classes).forgotten(),
-            }
+            if classes == Classes::READ { finding } else { finding.and(classes).forgotten() }
         }
         // Alone it shows the environment.
         _ => Class::Read.into(),
@@ -225,9 +226,10 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
     let arguments = Arguments::of(words);
     let Some(first) = arguments.first_plain(valued) else {
         // Without a verb it echoes.
-        return match options_are_plain(words) {
-            true => Class::Read.into(),
-            false => feared(words).and(Class::Destructive),
+        return if options_are_plain(words) {
+            Class::Read.into()
+        } else {
+            feared(words).and(Class::Destructive)
         };
     };
     if !options_are_plain(&words[..first]) {
@@ -251,7 +253,7 @@ fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
         })
         .collect();
     inner.push(Word::anything());
-    walk.verb(&inner, &Input::Nothing).forgotten()
+    walk.verb(&inner, &StandardInput::Nothing).forgotten()
 }
 
 /// A word in which a mark stands for something that is not known.
@@ -260,10 +262,10 @@ fn replaced(text: &str, marks: &[String]) -> Word {
     let found = marks.iter().find(|mark| text.contains(mark.as_str()));
     for (place, piece) in text.split(found.map_or("{}", String::as_str)).enumerate() {
         if place > 0 {
-            parts.push(Part::Unknown { quoted: true });
+            parts.push(WordPart::Unknown { quoted: true });
         }
         if !piece.is_empty() {
-            parts.push(Part::Quoted(piece.to_owned()));
+            parts.push(WordPart::Quoted(piece.to_owned()));
         }
     }
     Word { parts }
@@ -277,7 +279,7 @@ pub(super) fn with_found(words: &[Word], start: &Word, filtered: bool) -> Vec<Wo
             Some(text) if text == "{}" => {
                 let mut found = start.clone();
                 if filtered {
-                    found.parts.push(Part::Quoted("/{}".to_owned()));
+                    found.parts.push(WordPart::Quoted("/{}".to_owned()));
                 }
                 found
             }
@@ -306,7 +308,7 @@ pub(super) fn in_project(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Fin
         return code;
     };
     let Some(start) = Arguments::of(rest).first_plain(("", &[])) else { return code };
-    let inner = walk.verb(&rest[start..], &Input::Nothing);
+    let inner = walk.verb(&rest[start..], &StandardInput::Nothing);
     let mut finding = code.and(inner.classes);
     if let (0, Some(words)) = (start, inner.remembered)
         && is_plain(&first)

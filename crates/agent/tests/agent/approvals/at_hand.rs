@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approvals::requests::{Standing, Which};
+use mainstay_agent::approvals::requests::{RequestFilter, RequestStanding};
 use mainstay_testkit::model::Reply;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +19,8 @@ fn a_yes_at_hand_is_a_row_before_it_is_asked_and_a_decision_before_it_is_done() 
         work.ask_here(person.clone());
         assert_eq!(turn(&mut work, "write").await.report.answer, "done");
         assert_eq!(person.seen(), ["waiting"]);
-        let all = test.requests(Which::All);
-        assert!(matches!(all[0].standing, Standing::Allowed(_)) && all[0].used_at.is_some());
+        let all = test.requests(RequestFilter::All);
+        assert!(matches!(all[0].standing, RequestStanding::Allowed(_)) && all[0].used_at.is_some());
         assert_eq!(test.file("a").as_deref(), Some("x"));
     });
 }
@@ -67,7 +67,7 @@ fn who_answers_after_another_process_is_told_so_and_not_heard() {
         work.ask_here(person.clone());
         assert_eq!(turn(&mut work, "write").await.report.answer, "done");
         assert_eq!(test.file("a"), None, "the later yes was heard");
-        assert_eq!(person.seen(), ["waiting", "it was denied already, by another process"]);
+        assert_eq!(person.seen(), ["waiting", "it was already denied by another process"]);
     });
 }
 
@@ -82,14 +82,14 @@ fn to_cancel_takes_the_prompt_away_and_the_request_with_it() {
             let (input, mut observer) = (input("write"), |_| {});
             let working = work.turn(&input, &mut observer, &cancel);
             let stopping = async {
-                while test.requests(Which::Waiting).is_empty() {
+                while test.requests(RequestFilter::Waiting).is_empty() {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 cancel.cancel();
             };
             let (ended, ()) = futures_util::future::join(working, stopping).await;
             assert_eq!(format!("{:?}", ended.unwrap().ending), "Over(Cancelled, None)");
-            assert!(test.requests(Which::Waiting).is_empty());
+            assert!(test.requests(RequestFilter::Waiting).is_empty());
             assert_eq!(test.file("a"), None);
         },
     );
@@ -98,7 +98,7 @@ fn to_cancel_takes_the_prompt_away_and_the_request_with_it() {
 #[test]
 fn a_question_is_answered_at_hand() {
     let replies = || {
-        let question = json!({ "question": "Which colour?", "choices": ["red", "blue"] });
+        let question = json!({ "question": "RequestFilter colour?", "choices": ["red", "blue"] });
         vec![Reply::call_of("ask_user", question), Reply::text("done")]
     };
     on_both(replies, async |test| {
@@ -106,7 +106,7 @@ fn a_question_is_answered_at_hand() {
         let person = Person::new(test, Says::Answer("2"));
         work.ask_here(person.clone());
         assert_eq!(turn(&mut work, "paint").await.report.answer, "done");
-        assert_eq!(person.seen(), ["Which colour?"]);
+        assert_eq!(person.seen(), ["RequestFilter colour?"]);
         assert_eq!(test.last_result(), "blue");
     });
 }

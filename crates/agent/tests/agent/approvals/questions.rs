@@ -1,7 +1,9 @@
 //! Questions of a model that nobody at hand can answer.
 
-use mainstay_agent::approvals::questions::{self, Asked, Outcome, Standing};
-use mainstay_agent::approvals::requests::Which;
+use mainstay_agent::approvals::questions::{
+    self, AnswerOutcome, QuestionStanding, RecordedQuestion,
+};
+use mainstay_agent::approvals::requests::RequestFilter;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
 
@@ -9,16 +11,16 @@ use super::on_both;
 use crate::fixture::{TestAgent, resume, turn};
 
 fn asking() -> Vec<Reply> {
-    let question = json!({ "question": "Which colour?", "choices": ["red", "blue"] });
+    let question = json!({ "question": "RequestFilter colour?", "choices": ["red", "blue"] });
     vec![Reply::call_of("ask_user", question), Reply::text("done")]
 }
 
-fn waiting(test: &TestAgent) -> Vec<Asked> {
+fn waiting(test: &TestAgent) -> Vec<RecordedQuestion> {
     let (store, owner) = (&test.store, test.owner);
-    store.read(|tx| questions::list(tx, owner, Which::Waiting)).unwrap()
+    store.read(|tx| questions::list(tx, owner, RequestFilter::Waiting)).unwrap()
 }
 
-fn answer(test: &TestAgent, asked: &Asked, text: &str) -> Outcome {
+fn answer(test: &TestAgent, asked: &RecordedQuestion, text: &str) -> AnswerOutcome {
     let (store, owner) = (&test.store, test.owner);
     store.write(|tx| questions::answer(tx, owner, asked.question.id, text, "me")).unwrap()
 }
@@ -29,7 +31,7 @@ fn a_question_waits_and_its_answer_is_the_result_of_the_call_once() {
         let mut work = test.begin();
         let (id, parked) = (work.id(), turn(&mut work, "paint").await);
         let reason = parked.parked_because().unwrap();
-        assert!(reason.contains("Which colour?"), "{reason}");
+        assert!(reason.contains("RequestFilter colour?"), "{reason}");
         drop(work);
         let asked = waiting(test);
         assert_eq!(asked.len(), 1);
@@ -38,9 +40,13 @@ fn a_question_waits_and_its_answer_is_the_result_of_the_call_once() {
         assert!(resume(&mut test.open(id)).await.is_parked());
         assert_eq!(waiting(test), asked);
 
-        assert!(matches!(answer(test, &asked[0], "1"), Outcome::Done(_)));
-        let Outcome::TooLate(late) = answer(test, &asked[0], "2") else { panic!("answered twice") };
-        assert!(matches!(&late.standing, Standing::Answered { answer, .. } if answer == "red"));
+        assert!(matches!(answer(test, &asked[0], "1"), AnswerOutcome::Done(_)));
+        let AnswerOutcome::TooLate(late) = answer(test, &asked[0], "2") else {
+            panic!("answered twice")
+        };
+        assert!(
+            matches!(&late.standing, QuestionStanding::Answered { answer, .. } if answer == "red")
+        );
         // A process that takes it up and dies takes nothing with it.
         drop(test.open(id));
         assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
@@ -59,8 +65,10 @@ fn new_input_stands_for_an_answer() {
         let asked = waiting(test);
         assert_eq!(turn(&mut work, "green, of course").await.report.answer, "done");
         assert!(waiting(test).is_empty());
-        let Outcome::TooLate(late) = answer(test, &asked[0], "red") else { panic!("answered") };
-        assert_eq!(late.standing, Standing::Lapsed);
+        let AnswerOutcome::TooLate(late) = answer(test, &asked[0], "red") else {
+            panic!("answered")
+        };
+        assert_eq!(late.standing, QuestionStanding::Lapsed);
     });
 }
 

@@ -1,8 +1,8 @@
 //! Parked, decided by another process, and resumed.
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approvals::requests::{Effort, Outcome, Standing, Which};
-use mainstay_agent::policy::Class;
+use mainstay_agent::approvals::requests::{DecideOutcome, Effort, RequestFilter, RequestStanding};
+use mainstay_agent::policy::ActionClass;
 use mainstay_store::params;
 use mainstay_testkit::model::Reply;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn a_request_names_the_exact_action_and_its_approval_runs_the_call_once() {
         let waiting = test.waiting();
         let request = &waiting.request;
         assert_eq!(parked.parked_on(), [request.id.to_string()]);
-        assert_eq!((request.tool.as_str(), request.class), ("write_file", Class::Write));
+        assert_eq!((request.tool.as_str(), request.class), ("write_file", ActionClass::Write));
         assert_eq!(request.arguments, json!({ "path": "a", "content": "x" }));
         assert!(request.action.ends_with("work/a"), "{request:?}");
         let reason = parked.parked_because().unwrap();
@@ -35,9 +35,9 @@ fn a_request_names_the_exact_action_and_its_approval_runs_the_call_once() {
         let over = resume(&mut work).await;
         assert_eq!(over.report.answer, "done");
         assert_eq!(test.file("a").as_deref(), Some("x"));
-        let all = test.requests(Which::All);
+        let all = test.requests(RequestFilter::All);
         assert_eq!(all.len(), 1, "{all:#?}");
-        assert!(all[0].used_at.is_some() && test.requests(Which::Waiting).is_empty());
+        assert!(all[0].used_at.is_some() && test.requests(RequestFilter::Waiting).is_empty());
         assert_eq!(test.model.requests(), 2);
     });
 }
@@ -55,7 +55,7 @@ fn a_yes_that_was_not_used_before_a_crash_still_holds() {
             drop(test.open(id));
         }
         assert_eq!(resume(&mut test.open(id)).await.report.answer, "done");
-        assert_eq!(test.requests(Which::All).len(), 1);
+        assert_eq!(test.requests(RequestFilter::All).len(), 1);
     });
 }
 
@@ -81,8 +81,8 @@ fn an_expired_request_cannot_be_approved_and_the_turn_asks_anew() {
         let first = test.waiting();
         test.clock.pass(DAY + 1);
         let came = test.decide(&first, &Verdict::Once, Effort::Word);
-        let Outcome::TooLate(late) = came else { panic!("{came:#?}") };
-        assert_eq!(late.standing, Standing::Expired);
+        let DecideOutcome::TooLate(late) = came else { panic!("{came:#?}") };
+        assert_eq!(late.standing, RequestStanding::Expired);
 
         let parked = resume(&mut work).await;
         let second = test.waiting();
@@ -104,7 +104,10 @@ fn a_yes_that_nobody_used_in_time_is_void() {
         test.approve(&first);
         // The time for using it begins with the yes.
         test.clock.pass(DAY - MINUTE);
-        assert!(matches!(test.requests(Which::All)[0].standing, Standing::Allowed(_)));
+        assert!(matches!(
+            test.requests(RequestFilter::All)[0].standing,
+            RequestStanding::Allowed(_)
+        ));
         test.clock.pass(2 * MINUTE);
         assert!(resume(&mut work).await.is_parked());
         assert_ne!(test.waiting().request.id, first.request.id);
@@ -174,7 +177,7 @@ fn an_approval_does_not_follow_a_link_that_was_moved() {
         let mut work = test.begin();
         turn(&mut work, "write").await;
         let first = test.waiting();
-        assert_eq!(first.request.class, Class::WriteOutside);
+        assert_eq!(first.request.class, ActionClass::WriteOutside);
         test.approve(&first);
         std::fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("../two", &link).unwrap();
@@ -196,7 +199,7 @@ fn all_that_a_message_has_to_ask_is_asked_at_once() {
     on_both(three, async |test| {
         let mut work = test.begin();
         let parked = turn(&mut work, "write").await;
-        let waiting = test.requests(Which::Waiting);
+        let waiting = test.requests(RequestFilter::Waiting);
         let ids: Vec<String> =
             waiting.iter().map(|approval| approval.request.id.to_string()).collect();
         assert_eq!(parked.parked_on(), ids);
@@ -207,7 +210,7 @@ fn all_that_a_message_has_to_ask_is_asked_at_once() {
         assert_eq!(resume(&mut work).await.report.answer, "done");
         let there = ["a", "b", "c"].map(|name| test.file(name).is_some());
         assert_eq!(there, [true, false, true]);
-        assert_eq!(test.requests(Which::All).len(), 3);
+        assert_eq!(test.requests(RequestFilter::All).len(), 3);
     });
 }
 
@@ -217,7 +220,7 @@ fn of_many_deciders_one_wins_and_the_others_are_told_who() {
         let mut work = test.begin();
         turn(&mut work, "write").await;
         let waiting = test.waiting();
-        let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let outcomes: Vec<DecideOutcome> = std::thread::scope(|scope| {
             let deciders: Vec<_> = (0..8)
                 .map(|number| {
                     let waiting = &waiting;
@@ -232,12 +235,12 @@ fn of_many_deciders_one_wins_and_the_others_are_told_who() {
                 .collect();
             deciders.into_iter().map(|decider| decider.join().unwrap()).collect()
         });
-        let won: Vec<&Outcome> =
-            outcomes.iter().filter(|came| matches!(came, Outcome::Done(_))).collect();
+        let won: Vec<&DecideOutcome> =
+            outcomes.iter().filter(|came| matches!(came, DecideOutcome::Done(_))).collect();
         assert_eq!(won.len(), 1, "{outcomes:#?}");
-        let Outcome::Done(winner) = won[0] else { unreachable!() };
+        let DecideOutcome::Done(winner) = won[0] else { unreachable!() };
         for came in &outcomes {
-            if let Outcome::TooLate(late) = came {
+            if let DecideOutcome::TooLate(late) = came {
                 assert_eq!(late.standing, winner.standing);
                 assert!(
                     late.standing_text().ends_with("by another process"),
@@ -257,10 +260,10 @@ fn what_the_turn_went_on_without_cannot_be_decided_any_more() {
         turn(&mut work, "write").await;
         let waiting = test.waiting();
         assert_eq!(turn(&mut work, "leave it").await.report.answer, "never mind");
-        assert!(test.requests(Which::Waiting).is_empty());
+        assert!(test.requests(RequestFilter::Waiting).is_empty());
         let came = test.decide(&waiting, &Verdict::Once, Effort::Key);
-        let Outcome::TooLate(late) = came else { panic!("{came:#?}") };
-        assert_eq!(late.standing, Standing::Lapsed);
+        let DecideOutcome::TooLate(late) = came else { panic!("{came:#?}") };
+        assert_eq!(late.standing, RequestStanding::Lapsed);
         assert_eq!(test.file("a"), None);
     });
 }
@@ -284,11 +287,11 @@ fn after_three_approvals_of_a_kind_in_a_minute_a_yes_takes_more() {
         let fourth = test.waiting();
         assert!(fourth.request.friction.because().unwrap().contains("3 of this kind"));
         let came = test.decide(&fourth, &Verdict::Once, Effort::Key);
-        assert!(matches!(came, Outcome::NotSure(..)), "{came:#?}");
-        assert_eq!(test.waiting().standing, Standing::Open);
+        assert!(matches!(came, DecideOutcome::NotSure(..)), "{came:#?}");
+        assert_eq!(test.waiting().standing, RequestStanding::Open);
         // A no is never made hard, and a yes that is meant goes through.
         let came = test.decide(&fourth, &Verdict::Once, Effort::Word);
-        assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
+        assert!(matches!(came, DecideOutcome::Done(_)), "{came:#?}");
         resume(&mut work).await;
         test.clock.pass(MINUTE + 1);
         test.approve(&test.waiting());
@@ -309,7 +312,7 @@ fn nobody_decides_for_another_owner() {
         let found = store.read(|tx| mainstay_agent::approvals::requests::find(tx, other, &typed));
         assert!(found.unwrap_err().to_string().contains("request"));
         let none = store
-            .read(|tx| mainstay_agent::approvals::requests::list(tx, other, Which::All))
+            .read(|tx| mainstay_agent::approvals::requests::list(tx, other, RequestFilter::All))
             .unwrap();
         assert!(none.is_empty());
     });

@@ -1,7 +1,7 @@
 //! What "always" remembers, and how it is forgotten.
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approvals::requests::{Effort, Outcome, Which};
+use mainstay_agent::approvals::requests::{DecideOutcome, Effort, RequestFilter};
 use mainstay_agent::approvals::rules;
 use mainstay_testkit::model::Reply;
 
@@ -35,7 +35,7 @@ fn always_holds_for_a_directory_until_it_is_forgotten() {
         assert!(resume(&mut work).await.is_parked());
         assert!(outside("near/a").exists() && outside("near/b").exists());
         assert!(outside("near/sub/c").exists() && !outside("far/d").exists());
-        assert_eq!(test.requests(Which::All).len(), 2);
+        assert_eq!(test.requests(RequestFilter::All).len(), 2);
         test.approve(&test.waiting());
         assert_eq!(resume(&mut work).await.report.answer, "done");
 
@@ -84,9 +84,9 @@ fn always_twice_is_remembered_once() {
         std::fs::create_dir(test.directory.path().join("near")).unwrap();
         let mut work = test.begin();
         turn(&mut work, "write").await;
-        for waiting in test.requests(Which::Waiting) {
+        for waiting in test.requests(RequestFilter::Waiting) {
             let came = test.decide(&waiting, &Verdict::Always, Effort::Key);
-            assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
+            assert!(matches!(came, DecideOutcome::Done(_)), "{came:#?}");
         }
         let (store, owner) = (&test.store, test.owner);
         assert_eq!(store.read(|tx| rules::remembered(tx, owner)).unwrap().len(), 1);

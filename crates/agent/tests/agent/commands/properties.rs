@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mainstay_agent::policy::command::{Class, Judged, judge};
+use mainstay_agent::policy::command::{Class, LineJudgement, judge};
 use proptest::prelude::*;
 
 use super::table;
@@ -68,7 +68,7 @@ fn enclosed(line: &str) -> Vec<String> {
     ]
 }
 
-fn at(line: &str, workspace: &Path) -> Judged {
+fn at(line: &str, workspace: &Path) -> LineJudgement {
     let begun = Instant::now();
     let judged = judge(line, workspace);
     assert!(begun.elapsed() < Duration::from_secs(10), "it took too long: {line:?}");

@@ -26,8 +26,8 @@ async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
     assert_eq!(ended.report.answer, "All read.");
     let notices = ended.notices("compaction");
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].contains("not compacted any more"), "{notices:?}");
-    assert!(notices[0].contains("filled with your messages"), "{notices:?}");
+    assert!(notices[0].contains("no longer compacted"), "{notices:?}");
+    assert!(notices[0].contains("used by your messages"), "{notices:?}");
     assert_eq!(compactions(&test, work.id()), []);
     assert_eq!(summary_rows(&test, work.id()), [], "no model can make it smaller");
     assert!(rounds(&test).iter().all(|asked| body(asked).contains("cannot be left out")));
@@ -47,15 +47,18 @@ async fn two_summaries_in_a_row_that_do_not_help_are_the_last() {
     assert_eq!(summary_rows(&test, work.id()).len(), 2);
     let said = ended.notices("compaction");
     assert!(said[0].contains("would save less than a fifth"), "{said:?}");
-    assert!(said[1].contains("did not help twice in a row"), "{said:?}");
-    assert!(said[1].contains("filled with answers"), "{said:?}");
+    assert!(said[1].contains("the last two compactions did not help"), "{said:?}");
+    assert!(said[1].contains("used by answers"), "{said:?}");
     // Nor does the next turn try, nor another process; a person may.
     let id = work.id();
     drop(work);
     let mut work = test.open(id);
     let ended = turn(&mut work, "go on").await;
     assert_eq!(summary_rows(&test, id).len(), 2);
-    assert!(ended.notices("compaction")[0].contains("did not help twice in a row"), "{ended:?}");
+    assert!(
+        ended.notices("compaction")[0].contains("the last two compactions did not help"),
+        "{ended:?}"
+    );
     let cancel = CancellationToken::new();
     let by_hand = work.compact(None, &mut |_| {}, &cancel).await.unwrap();
     assert!(matches!(by_hand, Compacted::Not(_)), "{by_hand:?}");
@@ -75,7 +78,7 @@ async fn a_broken_record_of_compactions_does_not_stop_the_turn() {
     test.store.write(|tx| tx.execute("DROP TABLE compactions", params![])).unwrap();
     let ended = turn(&mut work, "read it all").await;
     let reason = ended.failed_because().unwrap();
-    assert!(reason.contains("compactions") && reason.contains("filled with"), "{reason}");
+    assert!(reason.contains("compactions") && reason.contains("tokens are used by"), "{reason}");
     assert!(rounds(&test).len() > 20, "it went on as far as the window allows");
     let said = ended.notices("compaction");
     assert!(said.len() == 1 && said[0].contains("compactions"), "{said:?}");
@@ -91,7 +94,7 @@ async fn what_a_provider_finds_too_long_and_cannot_be_less_ends_the_turn_at_once
         let ended = turn(&mut work, &wish).await;
         let reason = ended.failed_because().unwrap();
         assert!(reason.contains("maximum context length exceeded"), "{reason}");
-        assert!(reason.contains("filled with your messages"), "{reason}");
+        assert!(reason.contains("used by your messages"), "{reason}");
         assert!(reason.contains("--model") && reason.contains("a new session"), "{reason}");
         assert_eq!(test.model.requests(), 1, "it was asked again with the same");
     }
@@ -143,7 +146,7 @@ async fn a_provider_that_finds_everything_too_long_is_asked_thrice_at_most() {
     let mut work = test.begin();
     let ended = turn(&mut work, "read it all").await;
     let reason = ended.failed_because().unwrap();
-    assert!(reason.contains("are filled with"), "{reason}");
+    assert!(reason.contains("are used by"), "{reason}");
     assert!(compactions(&test, work.id()).len() <= 2);
     assert!(rounds(&test).len() <= 23, "{}", rounds(&test).len());
     // To resume it asks once, and does not begin to compact anew.
@@ -168,7 +171,7 @@ async fn without_room_in_the_budget_there_is_no_summary_and_it_is_said() {
     assert_eq!(ended.report.answer, "All read.");
     assert_eq!((compactions(&test, work.id()), summary_rows(&test, work.id())), (vec![], vec![]));
     let said = ended.notices("compaction");
-    assert!(said.len() == 1 && said[0].contains("the budget of this turn is spent"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("this turn's budget is spent"), "{said:?}");
 }
 
 #[tokio::test]

@@ -130,7 +130,7 @@ fn slow_a_turn_that_needs_the_room_ends_in_words_that_say_what_fills_it() {
         assert_eq!(parked.is_some(), name == "429 for long", "{name}: {reason}");
         assert_eq!(ended.resume_at().is_some(), parked.is_some(), "{name}: {reason}");
         assert!(reason.contains("maximum context length exceeded"), "{name}: {reason}");
-        assert!(reason.contains("are filled with answers"), "{name}: {reason}");
+        assert!(reason.contains("are used by answers"), "{name}: {reason}");
         assert!(reason.contains("mainstay sessions fork"), "{name}: {reason}");
         let begun = begun(&ended);
         assert!((1..=2).contains(&begun), "{name}: {begun} summaries were begun");

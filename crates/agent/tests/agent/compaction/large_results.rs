@@ -59,6 +59,6 @@ async fn slow_rounds_that_fill_half_of_the_window_go_on_at_a_small_price() {
 async fn results_of_which_the_window_holds_only_one_end_the_turn_in_words() {
     let (test, ended) = read(34_000).await;
     let reason = ended.failed_because().unwrap();
-    assert!(reason.contains("results of tools"), "{reason}");
+    assert!(reason.contains("tool results"), "{reason}");
     assert!(test.model.asked().len() <= 8, "{}", test.model.asked().len());
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approvals::requests::{Effort, Outcome};
+use mainstay_agent::approvals::requests::{DecideOutcome, Effort};
 use mainstay_agent::policy::Decision;
 use mainstay_memory::notes::Scope;
 use mainstay_testkit::model::Reply;
@@ -44,16 +44,16 @@ fn facts_are_added_once_found_trusted_and_forgotten() {
             turn(&mut work, "remember things").await;
             let said = answers(test);
             assert_eq!(said[0], "Remembered:\n- [facts:1]");
-            assert_eq!(said[1], "That was known already:\n- [facts:1]");
+            assert_eq!(said[1], "Already known:\n- [facts:1]");
             assert!(said[2].starts_with("The best first:\n<data "), "{}", said[2]);
             let source = format!("(just now, trust 0.50, from session {}) Ada wrote", work.id());
             assert!(said[2].contains(&format!("\n- [facts:1] {source}")), "{}", said[2]);
             assert_eq!(said[3], "facts:1 is now trusted 0.55.");
-            assert_eq!(said[4], "Nothing is remembered of that.");
+            assert_eq!(said[4], "No memories found.");
             assert_eq!(said[5], "facts:1 is forgotten.");
             assert_eq!(said[6], "there is no fact facts:1; `search` shows ids");
             assert_eq!(said[7], "There is no memory nowhere:1.");
-            assert!(said[8].contains("names no fact"), "{}", said[8]);
+            assert!(said[8].contains("is not the id of a fact"), "{}", said[8]);
             assert_eq!(facts_of(test), []);
         },
     );
@@ -81,7 +81,7 @@ fn the_vectors_are_asked_about_entities() {
         assert!(!said[0].contains("[facts:3]"), "{}", said[0]);
         assert!(said[1].contains("[facts:1]") && !said[1].contains("[facts:2]"), "{}", said[1]);
         assert!(said[2].contains("[facts:1]"), "{}", said[2]);
-        let disagree = said[3].starts_with("These disagree") || said[3].starts_with("Nothing");
+        let disagree = said[3].starts_with("These pairs") || said[3].starts_with("No memories");
         assert!(disagree, "{}", said[3]);
         assert!(said[4].contains("`entities`") && said[5].contains("takes one"), "{said:?}");
         assert!(said[6].contains("`mode`"), "{}", said[6]);
@@ -159,10 +159,10 @@ fn a_session_with_words_from_outside_asks_first_and_says_where_they_came_from() 
         assert!(told.is_parked());
         let request = &told.event("parked").unwrap()["requests"][0];
         let reason = request["reason"].as_str().unwrap();
-        assert!(reason.contains("has read words from example.org"), "{reason}");
+        assert!(reason.contains("has read text from example.org"), "{reason}");
         assert_eq!(facts_of(test), []);
         let came = test.decide(&test.waiting(), &Verdict::Once, Effort::Word);
-        assert!(matches!(came, Outcome::Done(_)), "{came:#?}");
+        assert!(matches!(came, DecideOutcome::Done(_)), "{came:#?}");
         resume(&mut work).await;
         let source = format!("session {}, after words from example.org", work.id());
         assert_eq!(facts_of(test)[0].source, source);

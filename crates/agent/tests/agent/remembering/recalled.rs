@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use mainstay_agent::Compacted;
-use mainstay_agent::memory::{self, Memory, Provider, Query, Reply as Answer, Trouble};
+use mainstay_agent::memory::{self, Memory, Provider, ProviderError, Query, Reply as Answer};
 use mainstay_memory::facts;
 use mainstay_store::params;
 use mainstay_testkit::model::Reply;
@@ -147,13 +147,13 @@ impl Provider for Elsewhere {
         if self.0.is_ok() { "elsewhere" } else { "broken" }
     }
 
-    fn prompt<'a>(&'a self, _: memory::Place<'a>) -> BoxFuture<'a, Answer<Option<String>>> {
+    fn prompt<'a>(&'a self, _: memory::MemoryPlace<'a>) -> BoxFuture<'a, Answer<Option<String>>> {
         Box::pin(async { Ok(self.0.ok().map(|_| "ask elsewhere for the past".to_owned())) })
     }
 
     fn recall<'a>(&'a self, _: Query<'a>) -> BoxFuture<'a, Answer<Vec<Memory>>> {
         Box::pin(async {
-            let text = self.0.map_err(|words| Trouble(words.to_owned()))?.to_owned();
+            let text = self.0.map_err(|words| ProviderError(words.to_owned()))?.to_owned();
             Ok(vec![Memory { id: "a1".to_owned(), text, score: 0.9, ..Memory::default() }])
         })
     }
@@ -176,7 +176,7 @@ fn all_who_have_memories_are_asked_and_one_that_fails_stops_nobody() {
         assert!(first < second, "the best first: {said}");
         assert!(asked.system().contains("\nask elsewhere for the past\n"), "{}", asked.system());
         let notices = told.notices("memory");
-        assert!(notices[0].contains("`broken` cannot be asked: it is out"), "{notices:?}");
+        assert!(notices[0].contains("`broken` failed: it is out"), "{notices:?}");
         let again = turn(&mut work, QUESTION).await;
         assert!(again.event("notice").is_none(), "it is left alone");
     });

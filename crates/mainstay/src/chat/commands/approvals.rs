@@ -1,7 +1,7 @@
 //! `/approvals`: what waits for a decision, and what is always allowed.
 
 use mainstay_agent::approvals::questions;
-use mainstay_agent::approvals::requests::{self, Which};
+use mainstay_agent::approvals::requests::{self, RequestFilter};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::render::text::{Colour, Line, Style, clean};
@@ -12,8 +12,8 @@ impl Conversation<'_> {
     pub(crate) fn approvals(&mut self) -> Result<(), Error> {
         let (store, owner) = (&self.place.store, self.place.owner);
         let (waiting, questions, rules) = store.read(|tx| -> mainstay_agent::Result<_> {
-            let waiting = requests::list(tx, owner, Which::Waiting)?;
-            let questions = questions::list(tx, owner, Which::Waiting)?;
+            let waiting = requests::list(tx, owner, RequestFilter::Waiting)?;
+            let questions = questions::list(tx, owner, RequestFilter::Waiting)?;
             Ok((waiting, questions, mainstay_agent::approvals::rules::remembered(tx, owner)?))
         })?;
         let mut lines: Vec<Line> = Vec::new();
@@ -37,7 +37,7 @@ impl Conversation<'_> {
             lines.push(Line::dim("Nothing is waiting for a decision."));
         }
         for rule in &rules {
-            let words = clean(&wording::line(&rule.rule.spoken()));
+            let words = clean(&wording::line(&rule.rule.describe()));
             lines.push(
                 Line::styled("✓ ", Style::of(Colour::Green))
                     .and(&format!("always allowed: {words}"), Style::PLAIN)

@@ -1,6 +1,6 @@
 //! Skills in the chat: what there is, what is proposed, and what is called for by its name.
 
-use mainstay_agent::skills::{self, Proposal, State, Which, visible};
+use mainstay_agent::skills::{self, Proposal, ProposalFilter, ProposalState, visible};
 use mainstay_message::Content;
 use mainstay_store::ProcessIdentity;
 
@@ -76,7 +76,8 @@ impl Conversation<'_> {
     fn list_skills(&mut self) -> Result<(), Error> {
         self.load_skills();
         let owner = self.place.owner;
-        let waiting = self.place.store.read(|tx| skills::list(tx, owner, Which::Waiting))?;
+        let waiting =
+            self.place.store.read(|tx| skills::list(tx, owner, ProposalFilter::Waiting))?;
         let found = self.place.agent.skills(&self.place.workspace);
         let mut lines: Vec<Line> = Vec::new();
         for skill in &found.skills {
@@ -127,7 +128,7 @@ impl Conversation<'_> {
             let words = format!("  its session had read text from {}", clean(origin));
             lines.push(Line::styled(&words, Style::of(Colour::Yellow)));
         }
-        if proposal.state == State::Waiting {
+        if proposal.state == ProposalState::Waiting {
             match skills::preview(&shelf(&self.place.paths), proposal) {
                 Ok((before, after)) => {
                     let diff = skills::diff(&before, &after);

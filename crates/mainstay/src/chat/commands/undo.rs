@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mainstay_agent::Event;
-use mainstay_agent::snapshots::{Conflicts, Plan, Undone, Which};
+use mainstay_agent::snapshots::{Conflicts, Plan, UndoTarget, Undone};
 use tokio_util::sync::CancellationToken;
 
 use crate::chat::conversation::Conversation;
@@ -18,10 +18,10 @@ impl Conversation<'_> {
     /// Puts files back as they were before the last turn that changed any.
     pub(crate) async fn undo(&mut self, rest: &str) -> Result<(), Error> {
         let (which, conflicts) = match rest {
-            "" => (Which::Last, Conflicts::Refuse),
-            "keep" => (Which::Last, Conflicts::Keep),
-            "force" => (Which::Last, Conflicts::Overwrite),
-            "redo" => (Which::Undo, Conflicts::Refuse),
+            "" => (UndoTarget::Last, Conflicts::Refuse),
+            "keep" => (UndoTarget::Last, Conflicts::Keep),
+            "force" => (UndoTarget::Last, Conflicts::Overwrite),
+            "redo" => (UndoTarget::Undo, Conflicts::Refuse),
             _ => {
                 return Err(Error::usage(
                     "invalid argument for /undo; use keep, force or redo, or none",
@@ -71,13 +71,13 @@ impl Conversation<'_> {
 /// What an undo did, or why it did nothing.
 fn undone_lines(
     workspace: &Path,
-    which: Which,
+    which: UndoTarget,
     conflicts: Conflicts,
     plan: &Plan,
     undone: &Undone,
 ) -> Vec<Line> {
     let shown = |path: &str| clean(&wording::in_workspace(workspace, path));
-    let redo = matches!(which, Which::Undo);
+    let redo = matches!(which, UndoTarget::Undo);
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         let mut lines = vec![Line::styled(
             "Nothing was undone: somebody else changed files since then.",

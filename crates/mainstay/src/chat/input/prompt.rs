@@ -309,7 +309,7 @@ fn deny(reason: Option<String>) -> Reply {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use mainstay_agent::policy::Class;
+    use mainstay_agent::policy::ActionClass;
     use mainstay_journal::{CallId, SessionId, TurnId};
     use mainstay_store::Id;
 
@@ -320,7 +320,7 @@ pub(crate) mod tests {
             turn: TurnId::new(),
             call: CallId::new(),
             tool: "shell".to_owned(),
-            class: Class::Execute,
+            class: ActionClass::Execute,
             arguments: "{}".into(),
             action: action.to_owned(),
             reason: Some("it deletes files".to_owned()),

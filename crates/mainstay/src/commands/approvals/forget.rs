@@ -21,7 +21,7 @@ pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
     let store = open_existing(&paths.store)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
     let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
-    let text = format!("Removed: {}\n", wording::line(&rule.rule.spoken()));
+    let text = format!("Removed: {}\n", wording::line(&rule.rule.describe()));
     context.output.answer(&super::rules::data(&rule), &text)?;
     Ok(Exit::Done)
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use mainstay_agent::Verdict;
-use mainstay_agent::approvals::questions::{self, Asked};
-use mainstay_agent::approvals::requests::{self, Approval, Standing, Which};
+use mainstay_agent::approvals::questions::{self, RecordedQuestion};
+use mainstay_agent::approvals::requests::{self, Approval, RequestFilter, RequestStanding};
 use mainstay_journal::SessionId;
 use mainstay_journal::session::root;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::wording;
 pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let store = open_existing(&paths.store)?;
-    let which = if all { Which::All } else { Which::Waiting };
+    let which = if all { RequestFilter::All } else { RequestFilter::Waiting };
     // Each with the session to go on with: a helper asks for the one that it helps.
     let (requests, questions): (Vec<_>, Vec<_>) = match engine::find_owner(&store)? {
         None => Default::default(),
@@ -43,8 +43,9 @@ pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
     for (asked, session) in &questions {
         write_question(&mut text, asked, *session);
     }
-    let waiting = requests.iter().any(|(approval, _)| approval.standing == Standing::Open);
-    let asking = questions.iter().any(|(asked, _)| asked.standing == questions::Standing::Open);
+    let waiting = requests.iter().any(|(approval, _)| approval.standing == RequestStanding::Open);
+    let asking =
+        questions.iter().any(|(asked, _)| asked.standing == questions::QuestionStanding::Open);
     let mut next = Vec::new();
     if waiting {
         next.push("`mainstay approve ID` or `mainstay deny ID`");
@@ -81,22 +82,22 @@ fn write_request(text: &mut String, approval: &Approval, session: SessionId) {
     more.push(format!("session {session}"));
     more.push(format!("in {}", approval.workspace));
     match &approval.standing {
-        Standing::Open => {
+        RequestStanding::Open => {
             more.push(format!("until {}", wording::minute(request.expires_at)));
             more.extend(request.always.as_ref().map(|always| format!("--always: {always}")));
         }
-        Standing::Allowed(decided) | Standing::Denied(decided) => {
+        RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) => {
             more.push(format!("by {}, {}", decided.by, wording::minute(decided.at)));
             if let Verdict::Deny { reason: Some(reason) } = &decided.verdict {
                 more.push(wording::line(reason));
             }
         }
-        Standing::Expired | Standing::Lapsed => {}
+        RequestStanding::Expired | RequestStanding::Lapsed => {}
     }
     let _ = writeln!(text, "    {}", more.join("; "));
 }
 
-fn write_question(text: &mut String, asked: &Asked, session: SessionId) {
+fn write_question(text: &mut String, asked: &RecordedQuestion, session: SessionId) {
     let question = &asked.question;
     let _ = writeln!(
         text,
@@ -117,7 +118,8 @@ pub(in crate::commands) fn data(approval: &Approval) -> Value {
     data["workspace"] = json!(approval.workspace);
     data["standing"] = json!(approval.standing.as_str());
     data["used_at"] = json!(approval.used_at);
-    if let Standing::Allowed(decided) | Standing::Denied(decided) = &approval.standing {
+    if let RequestStanding::Allowed(decided) | RequestStanding::Denied(decided) = &approval.standing
+    {
         let said = match &decided.verdict {
             Verdict::Deny { reason } => reason.as_deref(),
             Verdict::Once | Verdict::Always => None,
@@ -128,10 +130,10 @@ pub(in crate::commands) fn data(approval: &Approval) -> Value {
 }
 
 /// A question as data.
-fn question_data(asked: &Asked) -> Value {
+fn question_data(asked: &RecordedQuestion) -> Value {
     let mut data = json!(asked.question);
     data["standing"] = json!(asked.standing.as_str());
-    if let questions::Standing::Answered { answer, by, at } = &asked.standing {
+    if let questions::QuestionStanding::Answered { answer, by, at } = &asked.standing {
         data["answered"] = json!({ "answer": answer, "by": by, "at": at });
     }
     data

@@ -1,7 +1,7 @@
 //! `mainstay approvals rules`
 
 use clap::Args;
-use mainstay_agent::approvals::rules::{self, Remembered};
+use mainstay_agent::approvals::rules::{self, RememberedRule};
 use serde_json::{Value, json};
 
 use crate::context::{Context, open_existing};
@@ -27,7 +27,7 @@ pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
             "{}  {}  {}, in {}\n",
             rule.id,
             wording::minute(rule.created_at),
-            wording::line(&rule.rule.spoken()),
+            wording::line(&rule.rule.describe()),
             rule.workspace
         ));
     }
@@ -43,12 +43,12 @@ pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
 }
 
 /// A rule as data.
-pub(super) fn data(rule: &Remembered) -> Value {
+pub(super) fn data(rule: &RememberedRule) -> Value {
     json!({
         "id": rule.id,
         "class": rule.class,
         "rule": rule.rule,
-        "words": rule.rule.spoken(),
+        "words": rule.rule.describe(),
         "workspace": rule.workspace,
         "request": rule.request,
         "created_at": rule.created_at,

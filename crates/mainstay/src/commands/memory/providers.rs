@@ -69,7 +69,7 @@ fn provider_lines(check: &ProviderCheck) -> String {
             let by = choice.recall.as_ref().map(|used| format!(", with its tool {}", used.tool));
             text.push_str(&format!("  answers in {took} ms{}: {count}\n", by.unwrap_or_default()));
             if description.write
-                && let mainstay_agent::memory::external::Kind::Server(_) = description.kind
+                && let mainstay_agent::memory::external::ProviderKind::Server(_) = description.kind
             {
                 text.push_str(&match &choice.remember {
                     Some(used) => format!("  remembers with its tool {}\n", used.tool),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use mainstay_agent::skills::{Tree, Trouble};
+use mainstay_agent::skills::{SkillError, SkillFiles};
 use serde_json::json;
 
 use crate::context::Context;
@@ -34,13 +34,13 @@ pub(super) fn run(args: &AddArgs, context: &Context) -> Result<Exit, Error> {
             .hint("Pass the folder that holds the SKILL.md.")
     })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let tree = Tree::read(&folder)?;
+    let tree = SkillFiles::read(&folder)?;
     engine::make_home(&paths)?;
     let shelf = super::shelf(&paths);
     let locked = shelf.lock()?;
     let before = shelf.read(&name)?.map(|before| before.hash());
     if before.is_some() && !args.replace {
-        return Err(Trouble::Exists(name).into());
+        return Err(SkillError::Exists(name).into());
     }
     locked.put(&name, &tree, before.as_deref())?;
     let did = if before.is_some() { "Replaced" } else { "Added" };

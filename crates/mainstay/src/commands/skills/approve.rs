@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Args;
-use mainstay_agent::skills::{self, State};
+use mainstay_agent::skills::{self, ProposalState};
 use mainstay_store::ProcessIdentity;
 
 use super::proposals;
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     let paths = context.paths()?;
     let shelf = super::shelf(&paths);
     let (store, owner, found) = super::named(&paths, &args.id)?;
-    if found.state == State::Waiting {
+    if found.state == ProposalState::Waiting {
         let (text, _) = proposals::shown(&shelf, &found);
         if !context.json() {
             // With standard error gone there is nobody to show it to.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use mainstay_agent::skills::{self, Which, visible};
+use mainstay_agent::skills::{self, ProposalFilter, visible};
 use serde_json::json;
 
 use crate::context::Context;
@@ -25,7 +25,9 @@ pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let (places, workspace) = super::places(context, args.workspace.as_deref())?;
     let waiting = match super::proposed(&paths)? {
         None => 0,
-        Some((store, owner)) => store.read(|tx| skills::list(tx, owner, Which::Waiting))?.len(),
+        Some((store, owner)) => {
+            store.read(|tx| skills::list(tx, owner, ProposalFilter::Waiting))?.len()
+        }
     };
     let found = skills::find(&places, &workspace);
     let mut text = String::new();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use mainstay_agent::skills::{self, Proposal, Shelf, State, Which, visible};
+use mainstay_agent::skills::{self, Proposal, ProposalFilter, ProposalState, Shelf, visible};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -30,13 +30,13 @@ pub(super) fn run(args: &ProposalsArgs, context: &Context) -> Result<Exit, Error
         context.output.answer(&data, &paths.completed(&text))?;
         return Ok(Exit::Done);
     }
-    let which = if args.all { Which::All } else { Which::Waiting };
+    let which = if args.all { ProposalFilter::All } else { ProposalFilter::Waiting };
     let found = match super::proposed(&paths)? {
         None => Vec::new(),
         Some((store, owner)) => store.read(|tx| skills::list(tx, owner, which))?,
     };
     let mut text: String = found.iter().map(line).collect();
-    text.push_str(if found.iter().any(|proposal| proposal.state == State::Waiting) {
+    text.push_str(if found.iter().any(|proposal| proposal.state == ProposalState::Waiting) {
         "Show what one changes: `mainstay skills proposals ID`. Decide: `mainstay skills approve ID` \
          or `mainstay skills reject ID`\n"
     } else {
@@ -77,7 +77,7 @@ fn line(proposal: &Proposal) -> String {
 pub(super) fn shown(shelf: &Shelf, proposal: &Proposal) -> (String, Value) {
     let mut data = data(proposal);
     let mut text = line(proposal);
-    if proposal.state != State::Waiting {
+    if proposal.state != ProposalState::Waiting {
         return (text, data);
     }
     match skills::preview(shelf, proposal) {

@@ -1,7 +1,7 @@
 //! `mainstay skills remove`
 
 use clap::Args;
-use mainstay_agent::skills::Trouble;
+use mainstay_agent::skills::SkillError;
 use serde_json::json;
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &RemoveArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let shelf = super::shelf(&paths);
     if !shelf.is_there() {
-        return Err(Trouble::Missing(args.name.clone()).into());
+        return Err(SkillError::Missing(args.name.clone()).into());
     }
     let path = shelf.lock()?.remove(&args.name)?;
     let restore = paths.command(&format!("skills restore {}", args.name));

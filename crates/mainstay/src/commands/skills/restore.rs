@@ -1,7 +1,7 @@
 //! `mainstay skills restore`
 
 use clap::Args;
-use mainstay_agent::skills::Trouble;
+use mainstay_agent::skills::SkillError;
 use serde_json::json;
 
 use crate::context::Context;
@@ -21,10 +21,10 @@ pub(super) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> 
     let paths = context.paths()?;
     let shelf = super::shelf(&paths);
     if !shelf.is_there() {
-        return Err(Trouble::NotInTrash(args.name.clone()).into());
+        return Err(SkillError::NotInTrash(args.name.clone()).into());
     }
     shelf.lock()?.restore(&args.name).map_err(|trouble| {
-        let taken = matches!(trouble, Trouble::Exists(_));
+        let taken = matches!(trouble, SkillError::Exists(_));
         let error = Error::from(trouble);
         if taken {
             error.only_hint(format!("Remove it first: `mainstay skills remove {}`", args.name))

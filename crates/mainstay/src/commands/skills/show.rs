@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use mainstay_agent::skills::{self, Trouble, visible};
+use mainstay_agent::skills::{self, SkillError, visible};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -29,7 +29,8 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
         let error = Error::usage(format!("unknown skill {:?}", args.name));
         return Err(error.hint("List the skills: `mainstay skills list`"));
     };
-    let body = skill.body().map_err(|what| Trouble::Invalid { path: skill.path.clone(), what })?;
+    let body =
+        skill.body().map_err(|what| SkillError::Invalid { path: skill.path.clone(), what })?;
     let (files, _) = skill.files();
     let front = &skill.front;
     let mut text = format!("{}: {}\n", front.name, front.description);

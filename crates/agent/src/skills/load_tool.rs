@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::catalogue::short;
-use super::{Found, Origin, Places, Skill, find};
+use super::{FoundSkills, Origin, Places, Skill, find};
 use crate::agent::blocking;
 
 /// The tool's name.
@@ -27,7 +27,7 @@ pub(crate) struct LoadSkill {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct LoadSkillArguments {
     name: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Tool for LoadSkill {
             description: "Loads a skill: instructions for a kind of task, and the paths of its \
                           files. Without a name it lists all skills."
                 .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<LoadSkillArguments>(),
         }
     }
 
@@ -59,37 +59,37 @@ impl Tool for LoadSkill {
 
     fn run<'a>(&'a self, call: Invocation<'a>, _plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            let Arguments { name } = match mainstay_tools::arguments(call.arguments) {
+            let LoadSkillArguments { name } = match mainstay_tools::arguments(call.arguments) {
                 Ok(given) => given,
                 Err(outcome) => return outcome,
             };
             blocking(|| {
                 let found = find(&self.places, &call.workplace.workspace);
                 match name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
-                    None => listed(&found),
-                    Some(name) => loaded(&found, name.trim_start_matches('/')),
+                    None => list_skills(&found),
+                    Some(name) => load_skill(&found, name.trim_start_matches('/')),
                 }
             })
         })
     }
 }
 
-fn loaded(found: &Found, name: &str) -> Outcome {
+fn load_skill(found: &FoundSkills, name: &str) -> Outcome {
     let Some(skill) = found.get(name) else {
         let told = found.warnings.iter().find(|warning| {
             warning.file.parent().and_then(|folder| folder.file_name()) == Some(name.as_ref())
         });
         let why = match told {
             Some(warning) => format!(" {warning}."),
-            None => " Call it without a name to see which there are.".to_owned(),
+            None => " Call `skill` without a name to list them.".to_owned(),
         };
-        return Outcome::failed(format!("There is no skill of this name that can be used.{why}"));
+        return Outcome::failed(format!("No usable skill has this name.{why}"));
     };
     match text(skill) {
         Err(what) => Outcome::failed(format!("{} cannot be read: {what}.", file(skill))),
         Ok(body) => Outcome {
             pieces: vec![
-                Piece::Said(format!("Skill {name}, {}", whose(skill))),
+                Piece::Said(format!("Skill {name}, {}", provenance(skill))),
                 Piece::Instructions(body),
                 Piece::Said(files(skill)),
             ],
@@ -99,13 +99,14 @@ fn loaded(found: &Found, name: &str) -> Outcome {
     }
 }
 
-fn listed(found: &Found) -> Outcome {
+fn list_skills(found: &FoundSkills) -> Outcome {
     if found.skills.is_empty() {
         return Outcome::said("There are no skills.");
     }
     let mut text = String::new();
     for (place, skill) in found.skills.iter().enumerate() {
-        let (name, origin) = (&skill.front.name, skill.origin.as_str());
+        let name = &skill.front.name;
+        let origin = skill.origin.as_str();
         let line = format!("- {name} ({origin}): {}\n", short(&skill.front.description));
         if text.len() + line.len() > LIST {
             text.push_str(&format!("and {} more.", found.skills.len() - place));
@@ -113,12 +114,12 @@ fn listed(found: &Found) -> Outcome {
         }
         text.push_str(&line);
     }
-    // What the workspace says of itself is somebody's words.
-    Outcome::said("Skills, each with where it comes from:").data(text)
+    // Descriptions of a workspace's skills were written by others, so the list is data.
+    Outcome::said("Skills and where they come from:").data(text)
 }
 
 /// Whose instructions these are, and how far they hold.
-pub(super) fn whose(skill: &Skill) -> String {
+pub(super) fn provenance(skill: &Skill) -> String {
     let words = match skill.origin {
         Origin::Home => {
             "one of the user's own. Follow it for this task; what the user says comes first."

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::discovery::FILE;
-use super::front::{check_name, with_metadata};
-use super::proposal::{self, Change, NAME, Proposal, State, Which};
-use super::tree::{Tree, check_path};
+use super::files::{SkillFiles, check_path};
+use super::front_matter::{check_name, with_metadata};
+use super::proposal::{self, FileChange, NAME, Proposal, ProposalFilter, ProposalState};
 use super::{Origin, Shelf, find};
 use crate::agent::{Agent, Parts, blocking};
 use crate::{Result, taint};
@@ -38,18 +38,18 @@ pub(crate) struct ProposeSkill {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ProposeSkillArguments {
     /// a-z, 0-9 and hyphens
     name: String,
     /// Why it is worth keeping, for the person who decides.
     reason: String,
     /// Files to write; the others of the skill stay.
-    files: Vec<File>,
+    files: Vec<ProposedFile>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ProposedFile {
     /// SKILL.md, scripts/…, references/… or assets/…
     path: String,
     /// All of it; left out, the file goes.
@@ -64,31 +64,33 @@ impl ProposeSkill {
     fn propose(&self, call: Invocation<'_>) -> Result<std::result::Result<Outcome, Outcome>> {
         let agent = match self.agent.upgrade() {
             Some(parts) => Agent { parts },
-            None => return Ok(Err(refused("the agent is going"))),
+            None => return Ok(Err(refused("Mainstay is shutting down"))),
         };
-        let given: Arguments = match mainstay_tools::arguments(call.arguments) {
+        let given: ProposeSkillArguments = match mainstay_tools::arguments(call.arguments) {
             Ok(given) => given,
             Err(outcome) => return Ok(Err(outcome)),
         };
         let Some(home) = &agent.settings().skills.home else {
-            return Ok(Err(refused("there is no home to keep skills in")));
+            return Ok(Err(refused("no directory for skills is configured")));
         };
-        let ids = (call.id.parse::<Id>(), call.session.parse::<Id>().map(SessionId::from));
-        let (Ok(id), Ok(session)) = ids else {
-            return Ok(Err(refused("the call has no name")));
+        let id = call.id.parse::<Id>();
+        let session = call.session.parse::<Id>().map(SessionId::from);
+        let (Ok(id), Ok(session)) = (id, session) else {
+            return Ok(Err(refused("the call has no valid id")));
         };
-        let (owner, store) = (agent.owner(), &agent.parts.store);
+        let owner = agent.owner();
+        let store = &agent.parts.store;
         let (waiting, tainted) = store.read(|tx| -> Result<_> {
-            let waiting = proposal::list(tx, owner, Which::Waiting)?;
+            let waiting = proposal::list(tx, owner, ProposalFilter::Waiting)?;
             Ok((waiting, taint::of_session(tx, session)?))
         })?;
         let others = waiting.iter().filter(|other| other.id != id).count();
         if others >= MOST_WAITING {
-            return Ok(Err(refused("too many proposals wait for a person already")));
+            return Ok(Err(refused("too many proposals are waiting for a decision")));
         }
         let shelf = Shelf::at(home);
         let origin = tainted.first().map(str::to_owned);
-        let proposal = match drawn_up(&shelf, given, (id, session), origin) {
+        let proposal = match draft_proposal(&shelf, given, id, session, origin) {
             Ok(proposal) => proposal,
             Err(what) => return Ok(Err(refused(&what))),
         };
@@ -96,12 +98,12 @@ impl ProposeSkill {
         let found = find(&agent.settings().skills, &call.workplace.workspace);
         let shadow = found.get(&proposal.name).filter(|skill| skill.origin != Origin::Home);
         let shadow = shadow.map_or(String::new(), |skill| {
-            format!(" In this workspace {} holds before it.", skill.path.display())
+            format!(" In this workspace {} takes precedence over it.", skill.path.display())
         });
         let mut outcome = Outcome::said(format!(
-            "Proposed as {id}. It waits for a person, who sees what it changes and approves or \
-             rejects it (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before \
-             that; go on without it.{shadow}"
+            "Proposed as {id}. The user reviews the changes and approves or rejects them \
+             (`mainstay skills approve {id}`, in a chat /skills). Nothing uses it before that; go on \
+             without it.{shadow}"
         ));
         outcome.facts = vec![Fact::Proposed { skill: proposal.name }];
         Ok(Ok(outcome))
@@ -118,7 +120,7 @@ impl Tool for ProposeSkill {
                           begins with YAML front matter: name, and a description that says what it \
                           does and when to use it."
                     .to_owned(),
-            parameters: mainstay_tools::parameters::<Arguments>(),
+            parameters: mainstay_tools::parameters::<ProposeSkillArguments>(),
         }
     }
 
@@ -132,7 +134,7 @@ impl Tool for ProposeSkill {
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
-        match mainstay_tools::arguments::<Arguments>(call.arguments) {
+        match mainstay_tools::arguments::<ProposeSkillArguments>(call.arguments) {
             Ok(given) if check_name(&given.name).is_ok() => {
                 Action::Propose(format!("the skill {}", given.name))
             }
@@ -152,31 +154,32 @@ impl Tool for ProposeSkill {
 }
 
 /// The proposal that a call asks for, or what is wrong with it.
-fn drawn_up(
+fn draft_proposal(
     shelf: &Shelf,
-    given: Arguments,
-    (id, session): (Id, SessionId),
+    given: ProposeSkillArguments,
+    id: Id,
+    session: SessionId,
     origin: Option<String>,
 ) -> std::result::Result<Proposal, String> {
-    let Arguments { name, reason, files } = given;
+    let ProposeSkillArguments { name, reason, files } = given;
     check_name(&name)?;
     if files.is_empty() || files.len() > MOST_FILES {
         return Err(format!("give 1 to {MOST_FILES} files"));
     }
     let bytes = files.iter().map(|file| file.content.as_ref().map_or(0, String::len));
     if bytes.sum::<usize>() > MOST_BYTES {
-        return Err("the files are more than 256 KiB together".to_owned());
+        return Err("the files are larger than 256 KiB in total".to_owned());
     }
-    let mut changes: Vec<Change> = Vec::new();
-    for File { path, content } in files {
+    let mut changes: Vec<FileChange> = Vec::new();
+    for ProposedFile { path, content } in files {
         check_path(&path)?;
         if changes.iter().any(|change| change.path == path) {
-            return Err(format!("{path} is there twice"));
+            return Err(format!("{path} is listed twice"));
         }
         if content.as_ref().is_some_and(|content| content.contains('\0')) {
-            return Err(format!("{path} holds a NUL; only texts can be proposed"));
+            return Err(format!("{path} contains a NUL; only text files can be proposed"));
         }
-        changes.push(Change { path, content });
+        changes.push(FileChange { path, content });
     }
     let base = shelf.read(&name).map_err(|trouble| trouble.to_string())?;
     let before = base.clone().unwrap_or_default();
@@ -185,11 +188,11 @@ fn drawn_up(
         session,
         name,
         reason: reason.chars().take(2_000).collect(),
-        base: base.as_ref().map(Tree::hash),
+        base: base.as_ref().map(SkillFiles::hash),
         result: String::new(),
         files: changes,
         origin,
-        state: State::Waiting,
+        state: ProposalState::Waiting,
         proposed_at: 0,
         decided_by: None,
         decided_at: None,
@@ -204,12 +207,12 @@ fn drawn_up(
     }
     if let Some(origin) = &proposal.origin {
         let text = after.files.get(FILE).map(|file| String::from_utf8_lossy(&file.bytes));
-        let words = format!("session {session}, which had read words from {origin}");
+        let words = format!("session {session}, which had read text from {origin}");
         let marked = with_metadata(&text.unwrap_or_default(), ORIGIN, &words)
-            .ok_or("write the metadata in SKILL.md with a line for each key")?;
+            .ok_or("write the metadata in SKILL.md with one key per line")?;
         after.change(FILE, Some(&marked));
         proposal.files.retain(|change| change.path != FILE);
-        proposal.files.push(Change { path: FILE.to_owned(), content: Some(marked) });
+        proposal.files.push(FileChange { path: FILE.to_owned(), content: Some(marked) });
     }
     proposal.result = after.hash();
     Ok(proposal)
@@ -225,16 +228,20 @@ mod tests {
 
     type Files<'a> = &'a [(&'a str, Option<&'a str>)];
 
-    fn given(files: Files<'_>) -> Arguments {
-        let files = files.iter().map(|(path, content)| File {
+    fn given(files: Files<'_>) -> ProposeSkillArguments {
+        let files = files.iter().map(|(path, content)| ProposedFile {
             path: (*path).to_owned(),
             content: content.map(str::to_owned),
         });
-        Arguments { name: "one".to_owned(), reason: "why".to_owned(), files: files.collect() }
+        ProposeSkillArguments {
+            name: "one".to_owned(),
+            reason: "why".to_owned(),
+            files: files.collect(),
+        }
     }
 
-    fn drawn(shelf: &Shelf, given: Arguments) -> std::result::Result<Proposal, String> {
-        drawn_up(shelf, given, (Id::new(), SessionId::new()), None)
+    fn drawn(shelf: &Shelf, given: ProposeSkillArguments) -> std::result::Result<Proposal, String> {
+        draft_proposal(shelf, given, Id::new(), SessionId::new(), None)
     }
 
     const TEXT: &str = "---\nname: one\ndescription: x\n---\nDo it.\n";
@@ -249,9 +256,9 @@ mod tests {
             (&[("scripts/a.sh", Some("x"))], "no SKILL.md"),
             (&[("SKILL.md", Some("Do it."))], "first line is not ---"),
             (&[("SKILL.md", Some(&other))], "\"two\""),
-            (&[("SKILL.md", Some(TEXT)), ("../x", Some("x"))], "no path below"),
-            (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "holds a NUL"),
-            (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "there twice"),
+            (&[("SKILL.md", Some(TEXT)), ("../x", Some("x"))], "not a valid path"),
+            (&[("SKILL.md", Some(TEXT)), ("a", Some("\0"))], "contains a NUL"),
+            (&[("SKILL.md", Some(TEXT)), ("SKILL.md", None)], "listed twice"),
             (&[("SKILL.md", None)], "no SKILL.md"),
             (&[("SKILL.md", Some(TEXT)), ("SKILL.md/a", Some("x"))], "both a file and a folder"),
             (
@@ -265,7 +272,7 @@ mod tests {
         }
         let proposal = drawn(&shelf, given(&[("SKILL.md", Some(TEXT))])).unwrap();
         assert_eq!(proposal.base, None);
-        shelf.lock().unwrap().put("one", &proposal.applied(&Tree::default()), None).unwrap();
+        shelf.lock().unwrap().put("one", &proposal.applied(&SkillFiles::default()), None).unwrap();
         let said = drawn(&shelf, given(&[("SKILL.md", Some(TEXT))])).unwrap_err();
         assert!(said.contains("changes nothing"), "{said}");
         let more = drawn(&shelf, given(&[("scripts/a.sh", Some("#!/bin/sh\n"))])).unwrap();
@@ -275,12 +282,15 @@ mod tests {
     #[test]
     fn a_tainted_session_is_named_in_what_it_proposes() {
         let directory = tempfile::tempdir().unwrap();
-        let (shelf, ids) = (Shelf::at(directory.path()), (Id::new(), SessionId::new()));
+        let shelf = Shelf::at(directory.path());
+        let session = SessionId::new();
         let origin = Some("example.org".to_owned());
-        let proposal = drawn_up(&shelf, given(&[("SKILL.md", Some(TEXT))]), ids, origin).unwrap();
-        let tree = proposal.applied(&Tree::default());
+        let proposal =
+            draft_proposal(&shelf, given(&[("SKILL.md", Some(TEXT))]), Id::new(), session, origin)
+                .unwrap();
+        let tree = proposal.applied(&SkillFiles::default());
         let said = tree.front("one").unwrap().metadata[ORIGIN].as_str().unwrap().to_owned();
-        assert!(said.ends_with("which had read words from example.org"), "{said}");
+        assert!(said.ends_with("which had read text from example.org"), "{said}");
         assert_eq!(tree.hash(), proposal.result);
     }
 }

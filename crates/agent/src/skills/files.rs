@@ -9,9 +9,9 @@ use std::path::{Component, Path};
 use mainstay_store::fsatomic;
 use sha2::{Digest as _, Sha256};
 
-use super::Trouble;
+use super::SkillError;
 use super::discovery::FILE;
-use super::front::{Front, check_name};
+use super::front_matter::{Front, check_name};
 
 /// A skill has so many files and bytes at most.
 const MOST_FILES: usize = 1_000;
@@ -19,33 +19,33 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The files of a skill, by their paths below its folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    pub(super) files: BTreeMap<String, Content>,
+pub struct SkillFiles {
+    pub(super) files: BTreeMap<String, SkillFile>,
 }
 
 /// A file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct SkillFile {
     pub(super) bytes: Vec<u8>,
     pub(super) executable: bool,
 }
 
-impl Tree {
+impl SkillFiles {
     /// Reads a folder. What git keeps in it is no part of the skill.
-    pub fn read(folder: &Path) -> Result<Self, Trouble> {
+    pub fn read(folder: &Path) -> Result<Self, SkillError> {
         let mut tree = Self::default();
         let mut room = MOST_BYTES;
-        let invalid = |what: String| Trouble::Invalid { path: folder.to_owned(), what };
+        let invalid = |what: String| SkillError::Invalid { path: folder.to_owned(), what };
         let mut left = vec![folder.to_owned()];
         while let Some(directory) = left.pop() {
-            let entries = fs::read_dir(&directory).map_err(|e| Trouble::file(&directory, e))?;
+            let entries = fs::read_dir(&directory).map_err(|e| SkillError::file(&directory, e))?;
             for entry in entries {
-                let entry = entry.map_err(|error| Trouble::file(&directory, error))?;
+                let entry = entry.map_err(|error| SkillError::file(&directory, error))?;
                 let path = entry.path();
-                let looked = entry.metadata().map_err(|error| Trouble::file(&path, error))?;
+                let looked = entry.metadata().map_err(|error| SkillError::file(&path, error))?;
                 let inner = path.strip_prefix(folder).unwrap_or(&path);
                 let name = inner.to_str().ok_or_else(|| {
-                    invalid(format!("the name of {} is no text", inner.to_string_lossy()))
+                    invalid(format!("the name of {} is not valid UTF-8", inner.to_string_lossy()))
                 })?;
                 if looked.is_dir() {
                     if entry.file_name() != ".git" {
@@ -54,20 +54,20 @@ impl Tree {
                     continue;
                 }
                 if !looked.is_file() {
-                    return Err(invalid(format!("{name} is a link or no regular file")));
+                    return Err(invalid(format!("{name} is a link or not a regular file")));
                 }
                 if looked.len() > room || tree.files.len() == MOST_FILES {
-                    return Err(invalid("it has more than 1000 files, or 16 MiB".to_owned()));
+                    return Err(invalid("it has more than 1000 files or 16 MiB".to_owned()));
                 }
                 let mut bytes = Vec::new();
                 let read =
                     File::open(&path).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
-                read.map_err(|error| Trouble::file(&path, error))?;
+                read.map_err(|error| SkillError::file(&path, error))?;
                 room = room
                     .checked_sub(bytes.len() as u64)
-                    .ok_or_else(|| invalid("it grows while it is read".to_owned()))?;
+                    .ok_or_else(|| invalid("it grew while it was read".to_owned()))?;
                 let executable = looked.permissions().mode() & 0o111 != 0;
-                tree.files.insert(name.to_owned(), Content { bytes, executable });
+                tree.files.insert(name.to_owned(), SkillFile { bytes, executable });
             }
         }
         Ok(tree)
@@ -81,9 +81,7 @@ impl Tree {
         let (front, _) = Front::of(text)?;
         if front.name != name {
             let said = &front.name;
-            return Err(format!(
-                "the name in its SKILL.md is {said:?}, that of its folder {name:?}"
-            ));
+            return Err(format!("its name is {said:?}, but its folder is {name:?}"));
         }
         Ok(front)
     }
@@ -97,7 +95,7 @@ impl Tree {
         let was = self.files.get(path).is_some_and(|before| before.executable);
         let executable = was || text.starts_with("#!");
         let bytes = text.as_bytes().to_vec();
-        self.files.insert(path.to_owned(), Content { bytes, executable });
+        self.files.insert(path.to_owned(), SkillFile { bytes, executable });
     }
 
     /// A path that is one of a file and one of a folder, so that nobody could write both.
@@ -120,12 +118,12 @@ impl Tree {
 
     /// Writes it to a folder that is not there yet. It is durable when this returns, but for the
     /// folder's own name.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), Trouble> {
+    pub(super) fn write(&self, folder: &Path) -> Result<(), SkillError> {
         let mut directories = vec![folder.to_owned()];
-        fsatomic::private_directory(folder).map_err(|error| Trouble::file(folder, error))?;
+        fsatomic::private_directory(folder).map_err(|error| SkillError::file(folder, error))?;
         for (name, content) in &self.files {
             let path = folder.join(name);
-            let trouble = |error| Trouble::file(&path, error);
+            let trouble = |error| SkillError::file(&path, error);
             let inner = Path::new(name).ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
             let mut inner: Vec<_> = inner.map(|at| folder.join(at)).collect();
             while let Some(directory) = inner.pop() {
@@ -140,7 +138,7 @@ impl Tree {
         }
         for directory in directories.iter().rev() {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
-            synced.map_err(|error| Trouble::file(directory, error))?;
+            synced.map_err(|error| SkillError::file(directory, error))?;
         }
         Ok(())
     }
@@ -160,15 +158,15 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
         && !path.chars().any(char::is_control)
         && parts.iter().all(normal)
         && whole.join("/") == path;
-    if fits { Ok(()) } else { Err(format!("{path:?} is no path below a skill's folder")) }
+    if fits { Ok(()) } else { Err(format!("{path:?} is not a valid path inside a skill's folder")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tree() -> Tree {
-        let mut tree = Tree::default();
+    fn tree() -> SkillFiles {
+        let mut tree = SkillFiles::default();
         tree.change("SKILL.md", Some("---\nname: one\ndescription: x\n---\nDo it.\n"));
         tree.change("scripts/a/run.sh", Some("#!/bin/sh\necho hi\n"));
         tree.change("references/notes.md", Some("notes"));
@@ -181,7 +179,7 @@ mod tests {
         let folder = directory.path().join("one");
         tree().write(&folder).unwrap();
         fs::create_dir_all(folder.join(".git")).unwrap();
-        let read = Tree::read(&folder).unwrap();
+        let read = SkillFiles::read(&folder).unwrap();
         assert_eq!(read, tree());
         assert_eq!(read.hash(), tree().hash());
         assert!(read.files["scripts/a/run.sh"].executable);
@@ -218,7 +216,7 @@ mod tests {
         let folder = directory.path().join("one");
         tree().write(&folder).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.join("x")).unwrap();
-        assert!(Tree::read(&folder).unwrap_err().to_string().contains("x is a link"));
+        assert!(SkillFiles::read(&folder).unwrap_err().to_string().contains("x is a link"));
     }
 
     #[test]

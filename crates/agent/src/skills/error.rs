@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// Why a skill was not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum SkillError {
     /// A folder is no skill.
-    #[error("{} is no skill: {what}", path.display())]
+    #[error("{} is not a valid skill: {what}", path.display())]
     Invalid {
         /// The folder.
         path: PathBuf,
@@ -15,19 +15,19 @@ pub enum Trouble {
         what: String,
     },
     /// There is none of this name in the home.
-    #[error("there is no skill {0:?} in the home")]
+    #[error("the home has no skill {0:?}")]
     Missing(String),
     /// There is one of this name in the home.
-    #[error("there is a skill {0:?} in the home already")]
+    #[error("the home already has a skill {0:?}")]
     Exists(String),
     /// None of this name was removed.
-    #[error("no skill {0:?} is in the trash")]
+    #[error("the trash has no skill {0:?}")]
     NotInTrash(String),
     /// It is not any more what the proposal would change.
-    #[error("the skill {0:?} was changed since the proposal was made; nothing was done")]
+    #[error("the skill {0:?} has changed since the proposal was made; nothing was done")]
     Changed(String),
     /// Somebody decided about the proposal before.
-    #[error("proposal {id} cannot be decided: it was {state} already")]
+    #[error("proposal {id} was already {state}")]
     Decided {
         /// The proposal.
         id: mainstay_store::Id,
@@ -47,7 +47,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl SkillError {
     pub(super) fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
     }
@@ -59,19 +59,20 @@ impl Trouble {
                 "A skill is a folder with a SKILL.md that begins with its name and description."
                     .to_owned()
             }
-            Self::Missing(_) => "See which there are: `mainstay skills list`".to_owned(),
+            Self::Missing(_) => "List the skills: `mainstay skills list`".to_owned(),
             Self::Exists(_) => {
-                "Put the new one in its place with --replace; the old one goes to the trash."
-                    .to_owned()
+                "Replace it with --replace; the old one goes to the trash.".to_owned()
             }
-            Self::NotInTrash(_) => "See what is there: `mainstay skills trash`".to_owned(),
+            Self::NotInTrash(_) => "List the trash: `mainstay skills trash`".to_owned(),
             Self::Changed(_) => {
-                "Reject the proposal (`mainstay skills reject ID`) and have it made anew."
+                "Reject the proposal (`mainstay skills reject ID`) and ask for a new one."
                     .to_owned()
             }
-            Self::Decided { .. } => "See all: `mainstay skills proposals --all`".to_owned(),
+            Self::Decided { .. } => {
+                "List all proposals: `mainstay skills proposals --all`".to_owned()
+            }
             Self::Busy(_) => "Try again in a moment.".to_owned(),
-            Self::File { .. } => "Look at who may read and write there.".to_owned(),
+            Self::File { .. } => "Check the permissions of this path.".to_owned(),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Providers {
 }
 
 /// What became of asking one of them.
-pub(crate) struct Answered<'a, T> {
+pub(crate) struct ProviderAnswer<'a, T> {
     pub(crate) provider: &'a dyn Provider,
     /// The answer, or a sentence on why there is none.
     pub(crate) answer: Result<T, String>,
@@ -39,12 +39,15 @@ impl Providers {
     pub(crate) async fn ask<'a, T>(
         &'a self,
         ask: impl Fn(&'a dyn Provider) -> BoxFuture<'a, Reply<T>>,
-    ) -> Vec<Answered<'a, T>> {
+    ) -> Vec<ProviderAnswer<'a, T>> {
         let awake = self.all.iter().filter(|provider| !self.rests(provider.name()));
         join_all(awake.map(|provider| {
             let asked = ask(&**provider);
             async move {
-                Answered { provider: &**provider, answer: self.heard(&**provider, asked).await }
+                ProviderAnswer {
+                    provider: &**provider,
+                    answer: self.await_answer(&**provider, asked).await,
+                }
             }
         }))
         .await
@@ -56,7 +59,7 @@ impl Providers {
     }
 
     /// Waits for the answer of one of them, as long as its limit is.
-    pub(crate) async fn heard<T>(
+    pub(crate) async fn await_answer<T>(
         &self,
         provider: &dyn Provider,
         asked: BoxFuture<'_, Reply<T>>,
@@ -66,15 +69,15 @@ impl Providers {
         let why = match timeout(provider.limit(), asked).await {
             Ok(Ok(Ok(answer))) => return Ok(answer),
             Ok(Ok(Err(trouble))) => trouble.0,
-            Ok(Err(_)) => "it broke down".to_owned(),
+            Ok(Err(_)) => "it crashed".to_owned(),
             Err(_) => format!("it did not answer within {}", duration(provider.limit())),
         };
-        let mut words = format!("the memory `{}` cannot be asked: {why}", provider.name());
+        let mut words = format!("the memory `{}` failed: {why}", provider.name());
         let rest = provider.rest();
         if rest > Duration::ZERO {
             let until = Instant::now() + rest;
             self.resting().insert(provider.name().to_owned(), until);
-            words.push_str(&format!("; it is left alone for {}", duration(rest)));
+            words.push_str(&format!("; it is not asked again for {}", duration(rest)));
         }
         Err(words)
     }
@@ -92,17 +95,17 @@ impl Providers {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::super::{Memory, Place, Query, Trouble};
+    use super::super::{Memory, MemoryPlace, ProviderError, Query};
     use super::*;
 
     /// Answers well, or in some other way.
     struct Odd {
-        how: How,
+        how: Behaviour,
         asked: AtomicU32,
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum How {
+    enum Behaviour {
         Well,
         Never,
         Badly,
@@ -115,10 +118,10 @@ mod tests {
     impl Provider for Odd {
         fn name(&self) -> &str {
             match self.how {
-                How::Well => "well",
-                How::Never => "never",
-                How::Badly => "badly",
-                How::Panics => "panics",
+                Behaviour::Well => "well",
+                Behaviour::Never => "never",
+                Behaviour::Badly => "badly",
+                Behaviour::Panics => "panics",
             }
         }
 
@@ -134,10 +137,10 @@ mod tests {
             Box::pin(async move {
                 self.asked.fetch_add(1, Ordering::SeqCst);
                 match self.how {
-                    How::Well => Ok(vec![Memory::default()]),
-                    How::Never => std::future::pending().await,
-                    How::Badly => Err(Trouble("it is out".to_owned())),
-                    How::Panics => panic!("on purpose"),
+                    Behaviour::Well => Ok(vec![Memory::default()]),
+                    Behaviour::Never => std::future::pending().await,
+                    Behaviour::Badly => Err(ProviderError("it is out".to_owned())),
+                    Behaviour::Panics => panic!("on purpose"),
                 }
             })
         }
@@ -145,13 +148,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_are_asked_at_once_and_who_fails_is_left_alone_for_a_while() {
-        let mut all = vec![How::Well, How::Badly, How::Panics];
-        all.extend([How::Never; 9]);
+        let mut all = vec![Behaviour::Well, Behaviour::Badly, Behaviour::Panics];
+        all.extend([Behaviour::Never; 9]);
         let all: Vec<_> =
             all.into_iter().map(|how| Arc::new(Odd { how, asked: AtomicU32::new(0) })).collect();
         let providers =
             Providers::new(all.iter().map(|one| Arc::clone(one) as Arc<dyn Provider>).collect());
-        let place = Place { session: "s", workspace: std::path::Path::new("/") };
+        let place = MemoryPlace { session: "s", workspace: std::path::Path::new("/") };
         let query = Query { text: "x", limit: 5, place };
         let begun = Instant::now();
         let first = providers.ask(|provider| provider.recall(query)).await;
@@ -160,10 +163,10 @@ mod tests {
         let words: Vec<_> =
             first.into_iter().map(|one| one.answer.map(|found| found.len())).collect();
         let failed = |name: &str, why: &str| {
-            Err(format!("the memory `{name}` cannot be asked: {why}; it is left alone for 0.9 s"))
+            Err(format!("the memory `{name}` failed: {why}; it is not asked again for 0.9 s"))
         };
         let late = failed("never", "it did not answer within 0.3 s");
-        let soon = [Ok(1), failed("badly", "it is out"), failed("panics", "it broke down")];
+        let soon = [Ok(1), failed("badly", "it is out"), failed("panics", "it crashed")];
         assert_eq!(words[..3], soon);
         assert_eq!(words[3..], vec![late; 9]);
 

@@ -10,11 +10,11 @@ const LEAST: u64 = 5;
 
 impl OpenSession {
     /// What the next request is filled with.
-    pub(super) fn filling(&self) -> String {
+    pub(super) fn window_contents(&self) -> String {
         let messages = self.conversation.transcript.settled();
         let window = self.agent.window();
         let tokens = u64::try_from(self.conversation.size.tokens()).unwrap_or(0);
-        told(&context::measured_as(
+        describe_window(&context::measured_as(
             &self.conversation.prompt,
             &self.tools.specs,
             messages,
@@ -24,7 +24,7 @@ impl OpenSession {
     }
 }
 
-fn told(context: &Context) -> String {
+fn describe_window(context: &Context) -> String {
     let all = context.tokens.max(1);
     let mut parts: Vec<_> = context.parts.iter().collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.tokens));
@@ -36,11 +36,10 @@ fn told(context: &Context) -> String {
         .map(|(part, share)| format!("{} ({share} %)", part.name))
         .collect();
     let window = context.window.map(|window| format!(" of {window}")).unwrap_or_default();
-    let mut text =
-        format!("about {}{window} tokens are filled with {}", context.tokens, list(&named));
+    let mut text = format!("about {}{window} tokens are used by {}", context.tokens, list(&named));
     if let Some(large) = context.largest.first().filter(|large| large.tokens * 10 >= all) {
         text.push_str(&format!(
-            "; the largest result is of {} {} with {} tokens",
+            "; the largest result is from {} {} with {} tokens",
             large.tool, large.asked, large.tokens
         ));
     }
@@ -58,22 +57,26 @@ fn list(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Large, Part};
+    use crate::{ContextPart, LargeResult};
 
     #[test]
     fn the_largest_parts_come_first_and_the_small_ones_not_at_all() {
-        let part = |name: &str, tokens| Part { name: name.to_owned(), bytes: 0, tokens };
+        let part = |name: &str, tokens| ContextPart { name: name.to_owned(), bytes: 0, tokens };
         let context = Context {
             parts: vec![part("tools", 100), part("your messages", 700), part("answers", 10)],
-            largest: vec![Large { tool: "shell".to_owned(), asked: "{}".to_owned(), tokens: 200 }],
+            largest: vec![LargeResult {
+                tool: "shell".to_owned(),
+                asked: "{}".to_owned(),
+                tokens: 200,
+            }],
             tokens: 810,
             window: Some(1_000),
             counted: None,
         };
         assert_eq!(
-            told(&context),
-            "about 810 of 1000 tokens are filled with your messages (86 %) and tools (12 %); the \
-             largest result is of shell {} with 200 tokens"
+            describe_window(&context),
+            "about 810 of 1000 tokens are used by your messages (86 %) and tools (12 %); the \
+             largest result is from shell {} with 200 tokens"
         );
     }
 }

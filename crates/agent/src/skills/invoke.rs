@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mainstay_store::Id;
 
-use super::front::check_name;
-use super::loading::{files, text, whose};
+use super::front_matter::check_name;
+use super::load_tool::{files, provenance, text};
 use super::{Places, Skill, find};
 
 /// How the words begin by which a skill is sent after what the user typed.
@@ -13,14 +13,14 @@ pub const CALLED: &str = "[Mainstay: the user calls for the skill ";
 
 /// A skill that the user called for.
 #[derive(Clone, Debug)]
-pub struct Invoked {
+pub struct InvokedSkill {
     /// The skill.
     pub skill: Skill,
     /// What is sent after the user's words.
     pub told: String,
 }
 
-/// The name and the arguments of `/name words`; nothing where a text is no such call.
+/// The name and the arguments of `/name words`. Returns `None` if the text is something else.
 pub fn is_invocation(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -28,9 +28,13 @@ pub fn is_invocation(typed: &str) -> Option<(&str, &str)> {
     Some((name, words.trim()))
 }
 
-/// The skill that a text calls for; nothing where it calls for none that there is. An error says why
-/// it cannot be used.
-pub fn invoked(places: &Places, workspace: &Path, typed: &str) -> Option<Result<Invoked, String>> {
+/// The skill that a text calls for. Returns `None` if it calls for no skill that exists; the inner error
+/// says why the skill cannot be used.
+pub fn invoked(
+    places: &Places,
+    workspace: &Path,
+    typed: &str,
+) -> Option<Result<InvokedSkill, String>> {
     let (name, words) = is_invocation(typed)?;
     let found = find(places, workspace);
     let skill = found.get(name)?;
@@ -40,17 +44,18 @@ pub fn invoked(places: &Places, workspace: &Path, typed: &str) -> Option<Result<
     };
     // New for each call, so that nothing in the skill can pass for its end.
     let nonce: String = Id::new().as_str().chars().rev().take(6).collect();
-    let with = match words.is_empty() {
-        true => String::new(),
-        false => " What the user wrote after its name is what to apply it to.".to_owned(),
+    let with = if words.is_empty() {
+        String::new()
+    } else {
+        " What the user wrote after its name is what to apply it to.".to_owned()
     };
     let told = format!(
         "{CALLED}{name}, {}{with}]\n<skill {nonce}>\n{body}\n</skill \
          {nonce}>\n[Mainstay: {}]",
-        whose(skill),
+        provenance(skill),
         files(skill)
     );
-    Some(Ok(Invoked { skill: skill.clone(), told }))
+    Some(Ok(InvokedSkill { skill: skill.clone(), told }))
 }
 
 #[cfg(test)]

@@ -32,10 +32,10 @@ pub struct Front {
     pub allowed_tools: Option<String>,
 }
 
-/// The same as it is written. Keys that nobody knows say nothing.
+/// Front matter as it is written. Unknown keys are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Written {
+struct WrittenFrontMatter {
     name: Option<Value>,
     description: Option<Value>,
     license: Option<Value>,
@@ -61,7 +61,7 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), String> {
         }
         at += line.len();
     }
-    Err("its front matter does not end: there is no second ---".to_owned())
+    Err("its front matter is not closed: there is no second ---".to_owned())
 }
 
 impl Front {
@@ -72,12 +72,12 @@ impl Front {
         }
         let options = serde_saphyr::options! {
             with_snippet: false,
-            // "yes" and "on" are words.
+            // YAML 1.1 reads "yes" and "on" as booleans; here they are text.
             strict_booleans: true,
             // What anchors and aliases unfold to is bounded: a project may bring hundreds of these.
             budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 4 * NODES, max_depth: 32 },
         };
-        let written: Written = serde_saphyr::from_str_with_options(yaml, options)
+        let written: WrittenFrontMatter = serde_saphyr::from_str_with_options(yaml, options)
             .map_err(|error| format!("its front matter cannot be read: {}", one_line(&error)))?;
         let name = text("name", written.name)?.ok_or("its front matter has no name")?;
         check_name(&name)?;
@@ -87,7 +87,7 @@ impl Front {
             0 => return Err("its front matter has no description".to_owned()),
             long if long > LONGEST_DESCRIPTION => {
                 return Err(format!(
-                    "its description has {long} characters, and {LONGEST_DESCRIPTION} is the most"
+                    "its description has {long} characters; the limit is {LONGEST_DESCRIPTION}"
                 ));
             }
             _ => {}
@@ -95,13 +95,13 @@ impl Front {
         Ok(Self {
             name,
             description,
-            license: written.license.map(spoken),
-            compatibility: written.compatibility.map(spoken),
+            license: written.license.map(value_text),
+            compatibility: written.compatibility.map(value_text),
             metadata: match written.metadata {
                 Some(Value::Object(metadata)) => metadata,
                 _ => Map::new(),
             },
-            allowed_tools: written.allowed_tools.map(spoken),
+            allowed_tools: written.allowed_tools.map(value_text),
         })
     }
 
@@ -121,7 +121,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     } else if name.len() > LONGEST_NAME {
         "has more than 64 characters"
     } else if !name.bytes().all(fits) {
-        "has other characters than a-z, 0-9 and -"
+        "may only contain a-z, 0-9 and -"
     } else if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         "has a hyphen at an end, or two in a row"
     } else {
@@ -131,8 +131,8 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Err(format!("the name {shown:?} {why}"))
 }
 
-/// Adds a line to the metadata of a `SKILL.md`, so that all else stays as it was written. Nothing
-/// where its metadata is not written line by line.
+/// Adds a line to the metadata of a `SKILL.md`, so that all else stays as it was written. Returns `None`
+/// if the metadata is not written line by line.
 pub(super) fn with_metadata(text: &str, key: &str, value: &str) -> Option<String> {
     let (yaml, body) = split(text).ok()?;
     let mut lines: Vec<String> = yaml.lines().map(str::to_owned).collect();
@@ -166,14 +166,14 @@ fn text(key: &str, value: Option<Value>) -> Result<Option<String>, String> {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
         Some(Value::Bool(truth)) => Ok(Some(truth.to_string())),
-        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its {key} is no text")),
+        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its {key} is not text")),
     }
 }
 
-fn spoken(value: Value) -> String {
+fn value_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
-        Value::Array(values) => values.into_iter().map(spoken).collect::<Vec<_>>().join(", "),
+        Value::Array(values) => values.into_iter().map(value_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
@@ -182,12 +182,12 @@ fn one_line(error: &serde_saphyr::Error) -> String {
     let words = error.to_string();
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.starts_with("budget breached") {
-        return "it holds too many values, or too deep ones".to_owned();
+        return "it has too many or too deeply nested values".to_owned();
     }
     let words = words.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
     let twice = words.starts_with("duplicate");
     let hint = if !twice && (words.contains(": ") || words.contains("mapping")) {
-        " (a text with a colon in it belongs in quotes)"
+        " (put text that contains a colon in quotes)"
     } else {
         ""
     };
@@ -242,21 +242,21 @@ mod tests {
             ("---\nname:\ndescription: x\n---\n", "has no name"),
             ("---\nname: a\n---\n", "has no description"),
             ("---\nname: a\ndescription: \"  \"\n---\n", "has no description"),
-            ("---\nname: [a]\ndescription: x\n---\n", "its name is no text"),
-            ("---\nname: a\ndescription: {b: c}\n---\n", "its description is no text"),
-            ("---\nname: A b\ndescription: x\n---\n", "other characters"),
-            ("---\nname: ../a\ndescription: x\n---\n", "other characters"),
+            ("---\nname: [a]\ndescription: x\n---\n", "its name is not text"),
+            ("---\nname: a\ndescription: {b: c}\n---\n", "its description is not text"),
+            ("---\nname: A b\ndescription: x\n---\n", "may only contain"),
+            ("---\nname: ../a\ndescription: x\n---\n", "may only contain"),
             ("---\nname: -a\ndescription: x\n---\n", "a hyphen at an end"),
             ("---\nname: a--b\ndescription: x\n---\n", "two in a row"),
             ("---\nname: \"\"\ndescription: x\n---\n", "is empty"),
             (&long, "1025 characters"),
             (&long_name, "more than 64"),
-            ("---\nname: a\ndescription: Use when: asked\n---\n", "belongs in quotes"),
+            ("---\nname: a\ndescription: Use when: asked\n---\n", "in quotes"),
             ("---\nname: a\nname: b\ndescription: x\n---\n", "cannot be read"),
             ("---\n- a\n- b\n---\n", "cannot be read"),
             ("---\nname: a\ndescription: \"x\n---\n", "cannot be read"),
             ("---\nname: a\nname: a\ndescription: x\n---\n", "key: name at line 2, column 1"),
-            (&bomb, "too many values"),
+            (&bomb, "too many or too deeply nested values"),
             (&deep, "cannot be read"),
             ("---\nname: *nobody\ndescription: x\n---\n", "cannot be read"),
         ];

@@ -9,8 +9,8 @@ use mainstay_store::wall_millis;
 use tokio::time::timeout_at;
 
 use super::Trigger;
-use super::applying::{Attempted, TOO_LITTLE, Tried};
-use super::when::{Marks, Resting};
+use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
+use super::limits::{CompactionPause, WindowMarks};
 use crate::session::open::OpenSession;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
@@ -42,10 +42,10 @@ impl TurnRunner<'_> {
             return self.compact_by_hand(focus).await;
         }
         let full = marks.is_some_and(|marks| self.session.conversation.size.tokens() >= marks.full);
-        if let Some(underway) = &self.session.compaction.underway {
-            if underway.is_finished() || full {
-                let tried = self.take_summary().await?;
-                self.tell(tried);
+        if let Some(in_progress) = &self.session.compaction.in_progress {
+            if in_progress.is_finished() || full {
+                let attempt = self.take_summary().await?;
+                self.tell_attempt(attempt);
             }
             return Ok(());
         }
@@ -55,19 +55,19 @@ impl TurnRunner<'_> {
             return Ok(());
         }
         if let Err(error) = self.session.remember_compactions(self.turn.id) {
-            let tried = self.broken(&error.to_string());
-            self.tell(tried);
+            let attempt = self.fail_attempt(&error.to_string());
+            self.tell_attempt(attempt);
             return Ok(());
         }
         let tokens = self.session.conversation.size.tokens();
-        let may_look = |marks: &Marks| self.session.compaction.may_look(tokens, marks);
+        let may_look = |marks: &WindowMarks| self.session.compaction.may_look(tokens, marks);
         if !self.is_due(marks.as_ref()) || !marks.as_ref().is_some_and(may_look) {
             return Ok(());
         }
         match self.session.compaction.resting(self.turn.id, wall_millis()) {
-            Some(Resting::Unanswered) => return Ok(()),
-            Some(Resting::Fruitless) => {
-                let why = self.session.why_resting(&Resting::Fruitless);
+            Some(CompactionPause::Unanswered) => return Ok(()),
+            Some(CompactionPause::Fruitless) => {
+                let why = self.session.why_resting(&CompactionPause::Fruitless);
                 self.tell_once(&why);
                 return Ok(());
             }
@@ -75,13 +75,13 @@ impl TurnRunner<'_> {
             // No summary is asked for, and what was there before may be shortened all the same.
             _ => {}
         }
-        let tried = match self.attempt(Trigger::Share, None).await? {
-            Tried::Begun if full || self.session.compaction.interrupted => {
+        let attempt = match self.begin_attempt(Trigger::Share, None).await? {
+            CompactionAttempt::Begun if full || self.session.compaction.interrupted => {
                 self.take_summary().await?
             }
-            tried => tried,
+            attempt => attempt,
         };
-        self.tell(tried);
+        self.tell_attempt(attempt);
         Ok(())
     }
 
@@ -92,27 +92,29 @@ impl TurnRunner<'_> {
         self.session.compaction.outgrew(self.session.conversation.size.tokens());
         let mut why = match self.session.remember_compactions(turn) {
             Ok(()) => String::new(),
-            Err(error) => format!("the record could not be read: {error}"),
+            Err(error) => format!("the session could not be read: {error}"),
         };
-        if why.is_empty() && self.session.compaction.underway.is_some() {
+        if why.is_empty() && self.session.compaction.in_progress.is_some() {
             match self.take_summary().await? {
-                Tried::Made(_) => return Ok(()),
-                Tried::Not(words) | Tried::Resting(words) => why = words,
-                Tried::Nothing | Tried::Begun | Tried::Stopped => {}
+                CompactionAttempt::Made(_) => return Ok(()),
+                CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
+                CompactionAttempt::Nothing
+                | CompactionAttempt::Begun
+                | CompactionAttempt::Stopped => {}
             }
         }
         if let Some(resting) = self.session.compaction.done_enough() {
             why = self.session.why_resting(&resting);
         } else if self.session.compaction.remembers {
-            let tried = match self.attempt(Trigger::TooLong, None).await? {
-                Tried::Begun => self.take_summary().await?,
-                tried => tried,
+            let attempt = match self.begin_attempt(Trigger::TooLong, None).await? {
+                CompactionAttempt::Begun => self.take_summary().await?,
+                attempt => attempt,
             };
-            match tried {
-                Tried::Made(_) => return Ok(()),
-                Tried::Not(words) | Tried::Resting(words) => why = words,
-                Tried::Nothing => TOO_LITTLE.clone_into(&mut why),
-                Tried::Begun | Tried::Stopped => {}
+            match attempt {
+                CompactionAttempt::Made(_) => return Ok(()),
+                CompactionAttempt::Not(words) | CompactionAttempt::Resting(words) => why = words,
+                CompactionAttempt::Nothing => TOO_LITTLE.clone_into(&mut why),
+                CompactionAttempt::Begun | CompactionAttempt::Stopped => {}
             }
         }
         let reason = self.no_room(&failure.to_string(), &why);
@@ -124,39 +126,43 @@ impl TurnRunner<'_> {
         }
     }
 
-    fn is_due(&self, marks: Option<&Marks>) -> bool {
+    fn is_due(&self, marks: Option<&WindowMarks>) -> bool {
         let tokens = self.session.conversation.size.tokens();
         marks.is_some_and(|marks| tokens >= self.session.compaction.due(marks))
     }
 
     async fn compact_by_hand(&mut self, focus: Option<String>) -> Stoppable<()> {
         self.session.compaction.begin_anew();
-        self.session.compaction.underway = None;
-        let tried = match self.attempt(Trigger::Hand, focus).await? {
-            Tried::Begun => self.take_summary().await?,
-            tried => tried,
+        self.session.compaction.in_progress = None;
+        let attempt = match self.begin_attempt(Trigger::Hand, focus).await? {
+            CompactionAttempt::Begun => self.take_summary().await?,
+            attempt => attempt,
         };
-        self.tell(tried);
+        self.tell_attempt(attempt);
         Ok(())
     }
 
     /// Begins a compaction. What fails in it is no failure of the turn.
-    async fn attempt(&mut self, trigger: Trigger, focus: Option<String>) -> Stoppable<Tried> {
+    async fn begin_attempt(
+        &mut self,
+        trigger: Trigger,
+        focus: Option<String>,
+    ) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
         let account = self.limits.account.clone();
-        let attempted = Attempted { turn: self.turn.id, account: &account, trigger, focus };
-        let tried = self.session.begin_compaction(attempted, self.observer, self.cancel).await;
-        self.survived(tried)
+        let request = CompactionRequest { turn: self.turn.id, account: &account, trigger, focus };
+        let attempt = self.session.begin_compaction(request, self.observer, self.cancel).await;
+        self.survive(attempt)
     }
 
     /// Waits for the summary that is being made, and applies it.
-    async fn take_summary(&mut self) -> Stoppable<Tried> {
+    async fn take_summary(&mut self) -> Stoppable<CompactionAttempt> {
         self.write_unwritten()?;
-        let landing = self.session.land_compaction(self.turn.id, self.observer, self.cancel);
+        let landing = self.session.apply_summary(self.turn.id, self.observer, self.cancel);
         match timeout_at(self.limits.deadline, landing).await {
-            Ok(tried) => self.survived(tried),
+            Ok(attempt) => self.survive(attempt),
             // The turn is parked before its next question.
-            Err(_) => Ok(Tried::Not("the turn's time is over".to_owned())),
+            Err(_) => Ok(CompactionAttempt::Not("the turn ran out of time".to_owned())),
         }
     }
 
@@ -168,27 +174,30 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
-    fn survived(&mut self, tried: Result<Tried>) -> Stoppable<Tried> {
-        match tried {
-            Ok(Tried::Stopped) => Err(TurnStop::Cancelled),
-            Ok(tried) => Ok(tried),
+    fn survive(&mut self, attempt: Result<CompactionAttempt>) -> Stoppable<CompactionAttempt> {
+        match attempt {
+            Ok(CompactionAttempt::Stopped) => Err(TurnStop::Cancelled),
+            Ok(attempt) => Ok(attempt),
             // If the lease is lost, or the store, the turn's own next commit finds out.
-            Err(error) => Ok(self.broken(&error.to_string())),
+            Err(error) => Ok(self.fail_attempt(&error.to_string())),
         }
     }
 
-    fn broken(&mut self, error: &str) -> Tried {
+    fn fail_attempt(&mut self, error: &str) -> CompactionAttempt {
         self.session.compaction.failed(self.turn.id, wall_millis(), error, None);
-        Tried::Not(error.to_owned())
+        CompactionAttempt::Not(error.to_owned())
     }
 
     /// Tells why nothing changed. That it is resting is told once.
-    fn tell(&mut self, tried: Tried) {
-        let why = match tried {
-            Tried::Not(why) => why,
-            Tried::Nothing => return self.tell_once(TOO_LITTLE),
+    fn tell_attempt(&mut self, attempt: CompactionAttempt) {
+        let why = match attempt {
+            CompactionAttempt::Not(why) => why,
+            CompactionAttempt::Nothing => return self.tell_once(TOO_LITTLE),
             // Why it rests was told when that began.
-            Tried::Made(_) | Tried::Begun | Tried::Resting(_) | Tried::Stopped => return,
+            CompactionAttempt::Made(_)
+            | CompactionAttempt::Begun
+            | CompactionAttempt::Resting(_)
+            | CompactionAttempt::Stopped => return,
         };
         if let Some(resting) = self.session.compaction.done_enough() {
             let why = self.session.why_resting(&resting);
@@ -207,9 +216,9 @@ impl TurnRunner<'_> {
             return;
         }
         let message = format!(
-            "the conversation is not compacted any more, because {why}: {}; a model with a larger \
-             window or a new session makes room",
-            self.session.filling()
+            "the conversation is no longer compacted because {why}: {}; use a model with a larger \
+             window, or start a new session",
+            self.session.window_contents()
         );
         (self.observer)(Event::Notice { about: "compaction", message, void: false });
     }
@@ -222,7 +231,7 @@ impl TurnRunner<'_> {
             "{failure}; nothing more can be left out of the conversation ({why}): {}. Go on with a \
              model that has a larger window (--model), from an earlier turn (`mainstay sessions fork \
              {id} --at TURN`), or in a new session.",
-            self.session.filling()
+            self.session.window_contents()
         )
     }
 }

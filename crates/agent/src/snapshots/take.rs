@@ -13,7 +13,7 @@ use mainstay_tools::snapshot::{
 };
 use mainstay_tools::{Action, Workplace};
 
-use super::mark::{self, Mark, Tree};
+use super::mark::{self, Mark, WorkspaceTree};
 use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
 use crate::policy::Act;
@@ -24,9 +24,9 @@ use crate::{Error, Result};
 /// What a session knows for its snapshots. It can be thrown away at any time.
 #[derive(Default)]
 pub(crate) struct Snapshots {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedScan>>,
     /// The number of the session's last mark, and the segment that is open, once they are known.
-    segment: Option<Segment>,
+    segment: Option<OpenSegment>,
     /// Marks that the next commit writes.
     marks: Vec<(Option<CallId>, Mark)>,
     /// Whether a person was told what is not kept.
@@ -38,7 +38,7 @@ pub(crate) struct Snapshots {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedScan {
     manifest: Manifest,
     /// Objects that the next commit writes.
     unwritten: Vec<Object>,
@@ -48,7 +48,7 @@ struct Shared {
 
 /// The marks since the turn began or went on.
 #[derive(Clone, Debug, Default)]
-struct Segment {
+struct OpenSegment {
     last: i64,
     has_tree: bool,
     files: BTreeSet<String>,
@@ -59,7 +59,7 @@ const LISTINGS: usize = 200;
 
 /// A call that is about to change something.
 #[derive(Clone, Copy)]
-pub(crate) struct Change<'a> {
+pub(crate) struct UpcomingChange<'a> {
     pub(crate) store: &'a Store,
     pub(crate) session: SessionId,
     pub(crate) call: CallId,
@@ -80,7 +80,7 @@ enum Coverage {
 impl Snapshots {
     /// For a session that has no marks.
     pub(crate) fn fresh() -> Self {
-        Self { segment: Some(Segment::default()), ..Self::default() }
+        Self { segment: Some(OpenSegment::default()), ..Self::default() }
     }
 
     /// For a session that is in the store; its marks are read when they are needed.
@@ -88,9 +88,9 @@ impl Snapshots {
         Self { interrupted_undo, ..Self::default() }
     }
 
-    /// Looks at what a call is about to change. Answers what a person should be told, if anything. To
+    /// Looks at what a call is about to change. Returns what a person should be told, if anything. To
     /// cancel it, drop it.
-    pub(crate) async fn before(&mut self, change: Change<'_>) -> Result<Option<String>> {
+    pub(crate) async fn before(&mut self, change: UpcomingChange<'_>) -> Result<Option<String>> {
         let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
         if has_tree && matches!(change.act.action(), Action::Execute(_) | Action::Delegate(_)) {
             return Ok(None);
@@ -107,14 +107,16 @@ impl Snapshots {
     }
 
     /// Looks at the whole workspace, unless that was done in this segment.
-    async fn save_tree(&mut self, change: Change<'_>) -> Result<Option<String>> {
-        let Change { store, session, call, workplace, limits, .. } = change;
+    async fn save_tree(&mut self, change: UpcomingChange<'_>) -> Result<Option<String>> {
+        let UpcomingChange { store, session, call, workplace, limits, .. } = change;
         self.load(store, session)?;
         if self.segment.as_ref().is_some_and(|segment| segment.has_tree) {
             return Ok(None);
         }
         let scanned = {
-            let (store, workplace, limits) = (store.clone(), workplace.clone(), limits.clone());
+            let store = store.clone();
+            let workplace = workplace.clone();
+            let limits = limits.clone();
             let shared = self.shared.clone();
             tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
         };
@@ -127,8 +129,8 @@ impl Snapshots {
                 }
                 Ok(words)
             }
-            Ok(Err(Failed::Store(error))) => Err(error),
-            Ok(Err(Failed::Files(words))) => Ok(Some(uncovered(&words))),
+            Ok(Err(ScanError::Store(error))) => Err(error),
+            Ok(Err(ScanError::Files(words))) => Ok(Some(uncovered(&words))),
             Err(error) => Ok(Some(uncovered(&error.to_string()))),
         }
     }
@@ -154,19 +156,19 @@ impl Snapshots {
         let tree = if segment.has_tree {
             match blocking(|| scan(store, &self.shared, workplace, limits)) {
                 Ok(tree) => Some(tree),
-                Err(Failed::Store(error)) => return Err(error),
+                Err(ScanError::Store(error)) => return Err(error),
                 // Without it, whatever is there when it is undone is taken for the turn's.
-                Err(Failed::Files(_)) => None,
+                Err(ScanError::Files(_)) => None,
             }
         } else {
             None
         };
         self.marks.push((None, Mark::After { tree, files }));
-        self.segment = Some(Segment { last: segment.last, ..Segment::default() });
+        self.segment = Some(OpenSegment { last: segment.last, ..OpenSegment::default() });
         Ok(())
     }
 
-    /// What the next commit has to write; nothing where there is nothing.
+    /// What the next commit has to write. Returns `None` if there is nothing.
     pub(crate) fn pending(&self) -> Option<UnwrittenSnapshot> {
         if self.marks.is_empty() {
             return None;
@@ -213,8 +215,9 @@ impl Snapshots {
             return Ok(());
         }
         let segment = blocking(|| {
-            store.read(|tx| -> Result<Segment> {
-                let mut segment = Segment { last: mark::last(tx, session)?, ..Segment::default() };
+            store.read(|tx| -> Result<OpenSegment> {
+                let mut segment =
+                    OpenSegment { last: mark::last(tx, session)?, ..OpenSegment::default() };
                 if segment.last == 0 {
                     return Ok(segment);
                 }
@@ -223,7 +226,7 @@ impl Snapshots {
                         Mark::Tree(_) => segment.has_tree = true,
                         Mark::Files(files) => segment.files.extend(files.into_keys()),
                         Mark::After { .. } => {
-                            segment = Segment { last: segment.last, ..Segment::default() };
+                            segment = OpenSegment { last: segment.last, ..OpenSegment::default() };
                         }
                     }
                 }
@@ -235,8 +238,8 @@ impl Snapshots {
     }
 
     /// Saves one file, and notes which directories above it are missing.
-    fn save_file(&mut self, change: &Change<'_>, path: &Path) -> Result<()> {
-        let Change { store, call, workplace, limits, .. } = change;
+    fn save_file(&mut self, change: &UpcomingChange<'_>, path: &Path) -> Result<()> {
+        let UpcomingChange { store, call, workplace, limits, .. } = change;
         let Some(real) = real_target(workplace, path) else { return Ok(()) };
         let name = escaped(&real);
         if self.segment.as_ref().is_some_and(|segment| segment.files.contains(&name)) {
@@ -264,7 +267,7 @@ impl Snapshots {
     }
 
     /// What a person should know about what is not kept; told once.
-    fn telling(&mut self, tree: &Tree) -> Option<String> {
+    fn telling(&mut self, tree: &WorkspaceTree) -> Option<String> {
         use mainstay_tools::snapshot::Omission;
         let worth =
             |why: Omission| matches!(why, Omission::Limit | Omission::Large | Omission::Secret);
@@ -301,7 +304,7 @@ impl UnwrittenSnapshot {
     }
 }
 
-enum Failed {
+enum ScanError {
     Files(String),
     Store(Error),
 }
@@ -329,16 +332,16 @@ fn coverage(act: &Act) -> Coverage {
 /// commit.
 fn scan(
     store: &Store,
-    shared: &Mutex<Shared>,
+    shared: &Mutex<SharedScan>,
     workplace: &Workplace,
     limits: &Limits,
-) -> std::result::Result<Tree, Failed> {
+) -> std::result::Result<WorkspaceTree, ScanError> {
     let mut shared = lock(shared);
-    know_generation(store, &mut shared).map_err(Failed::Store)?;
+    know_generation(store, &mut shared).map_err(ScanError::Store)?;
     if shared.manifest.is_empty() {
-        learn(store, &mut shared, workplace).map_err(Failed::Store)?;
+        learn(store, &mut shared, workplace).map_err(ScanError::Store)?;
     }
-    let Shared { manifest, unwritten, .. } = &mut *shared;
+    let SharedScan { manifest, unwritten, .. } = &mut *shared;
     let mut flushed = Vec::new();
     let mut broken = None;
     let mut bytes = 0;
@@ -371,14 +374,14 @@ fn scan(
     }
     manifest.keep(flushed);
     match (broken, scanned) {
-        (Some(error), _) => Err(Failed::Store(error)),
-        (None, scanned) => scanned.map(Tree::from).map_err(Failed::Files),
+        (Some(error), _) => Err(ScanError::Store(error)),
+        (None, scanned) => scanned.map(WorkspaceTree::from).map_err(ScanError::Files),
     }
 }
 
 /// Learns from the last look at the workspace, whoever took it, so that only what changed since is
 /// read.
-fn learn(store: &Store, shared: &mut Shared, workplace: &Workplace) -> Result<()> {
+fn learn(store: &Store, shared: &mut SharedScan, workplace: &Workplace) -> Result<()> {
     let Ok(workspace) = workplace.workspace.canonicalize() else { return Ok(()) };
     let root = store.read(|tx| mark::last_root(tx, &escaped(&workspace)))?;
     let mut left: Vec<(PathBuf, String)> =
@@ -402,7 +405,7 @@ fn learn(store: &Store, shared: &mut Shared, workplace: &Workplace) -> Result<()
     Ok(())
 }
 
-fn take_in(store: &Store, shared: &mut Shared, hash: String, bytes: Vec<u8>) -> Result<()> {
+fn take_in(store: &Store, shared: &mut SharedScan, hash: String, bytes: Vec<u8>) -> Result<()> {
     if shared.manifest.keeps(&hash) {
         return Ok(());
     }
@@ -414,7 +417,7 @@ fn take_in(store: &Store, shared: &mut Shared, hash: String, bytes: Vec<u8>) -> 
     Ok(())
 }
 
-fn know_generation(store: &Store, shared: &mut Shared) -> Result<()> {
+fn know_generation(store: &Store, shared: &mut SharedScan) -> Result<()> {
     if shared.generation.is_none() {
         shared.generation = Some(store.read(objects::generation)?);
     }

@@ -11,10 +11,10 @@ use mainstay_store::{Id, WriteTx};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::draft::Wanted;
+use super::draft::MissingSummary;
 use super::{Trigger, summary};
 use crate::agent::Agent;
-use crate::budget::{self, Account, Amount, Spent};
+use crate::budget::{self, Account, Amount, BudgetExhausted};
 use crate::session::open::OpenSession;
 use crate::{
     Result, redaction,
@@ -30,27 +30,27 @@ const THOUGHTS: i64 = 2_000;
 
 /// A summary that is being made. Dropped, it is given up; its row in the ledger is settled like that of
 /// any call whose process died.
-pub(crate) struct Underway {
-    pub(super) wanted: Wanted,
+pub(crate) struct SummaryInProgress {
+    pub(super) wanted: MissingSummary,
     pub(super) trigger: Trigger,
     pub(super) focus: Option<String>,
-    pub(super) bill: Bill,
-    task: JoinHandle<Made>,
+    pub(super) bill: SummaryBill,
+    task: JoinHandle<SummaryResult>,
 }
 
 /// What came of it: every try, and the summary or why there is none.
-pub(super) type Made = (Vec<Attempt>, std::result::Result<String, Failed>);
+pub(super) type SummaryResult = (Vec<Attempt>, std::result::Result<String, SummaryFailure>);
 
 /// Why there is no summary.
 #[derive(Clone, Debug)]
-pub(super) struct Failed {
+pub(super) struct SummaryFailure {
     pub(super) words: String,
     /// When a provider said that it serves again, in milliseconds since 1970.
     pub(super) retry_at: Option<i64>,
 }
 
 /// What a summary was reserved with, and where it is charged.
-pub(super) struct Bill {
+pub(super) struct SummaryBill {
     id: Id,
     reserved: Amount,
     account: Arc<Account>,
@@ -58,14 +58,14 @@ pub(super) struct Bill {
 }
 
 /// What a model is asked.
-pub(super) struct Question {
+pub(super) struct SummaryPrompt {
     pub(super) system: String,
     pub(super) words: String,
     /// The most tokens of the summary.
     pub(super) most: i64,
 }
 
-impl Question {
+impl SummaryPrompt {
     /// The most tokens that may be written.
     fn max_output(&self) -> u32 {
         u32::try_from(self.most.saturating_mul(2).saturating_add(THOUGHTS)).unwrap_or(u32::MAX)
@@ -79,31 +79,30 @@ impl Question {
     }
 }
 
-impl Bill {
+impl SummaryBill {
     /// Reserves a summary and writes down that it is about to be asked for, under the session's lease.
-    /// Says which budget has no room where one has none.
+    /// The inner error names the budget that has no room for it.
     pub(super) fn open(
-        work: &OpenSession,
+        session: &OpenSession,
         account: &Arc<Account>,
         turn: TurnId,
-        question: &Question,
+        prompt: &SummaryPrompt,
         tokens: impl Fn(usize) -> i64,
-    ) -> Result<std::result::Result<Self, Spent>> {
-        let agent = &work.agent;
+    ) -> Result<std::result::Result<Self, BudgetExhausted>> {
+        let agent = &session.agent;
         let chain = candidates(agent);
-        let usage = question.usage(tokens);
+        let usage = prompt.usage(tokens);
         let prices = chain.iter().flatten().filter_map(|candidate| candidate.price_list());
         let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
         let tokens = i64::try_from(usage.total()).unwrap_or(i64::MAX);
         let reserved = Amount { money, tokens, calls: 1 };
         let bill = Self { id: Id::new(), reserved, account: account.clone(), turn };
         let model = chain.first().and_then(|chain| chain.first()).map(ToString::to_string);
-        let (model, lease) = (model.unwrap_or_default(), &work.lease);
-        let opened = agent.write(|tx| {
-            lease.guard(tx)?;
+        let model = model.unwrap_or_default();
+        let opened = session.write(|tx| {
             let opened = budget::reserve(tx, account, &bill.reserved, &Amount::default())?;
             if opened.is_ok() {
-                model_call::begin(tx, bill.id, &bill.purpose(work), &model)?;
+                model_call::begin(tx, bill.id, &bill.purpose(session), &model)?;
             }
             Ok(opened)
         })?;
@@ -114,37 +113,38 @@ impl Bill {
     pub(super) fn settle(
         &self,
         tx: &mut WriteTx<'_>,
-        work: &OpenSession,
+        session: &OpenSession,
         attempts: &[Attempt],
     ) -> Result<()> {
-        model_call::finish(tx, self.id, &self.purpose(work), attempts)?;
+        model_call::finish(tx, self.id, &self.purpose(session), attempts)?;
         if attempts.is_empty() {
-            // It was given up; what became of it nobody knows, and it keeps what was reserved.
+            // It was given up and may have been billed, so it keeps what was reserved.
             return Ok(());
         }
         budget::correct(tx, &self.account, &reserve::used_by(attempts).minus(&self.reserved))
     }
 
-    fn purpose(&self, work: &OpenSession) -> Purpose<'static> {
+    fn purpose(&self, session: &OpenSession) -> Purpose<'static> {
         Purpose {
-            owner: work.agent.owner(),
-            session: Some(work.id),
+            owner: session.agent.owner(),
+            session: Some(session.id),
             turn: Some(self.turn),
             purpose: PURPOSE,
         }
     }
 }
 
-impl Underway {
+impl SummaryInProgress {
     /// Begins to ask for a summary.
     pub(super) fn begin(
         agent: &Agent,
-        wanted: Wanted,
-        question: Question,
-        bill: Bill,
-        (trigger, focus): (Trigger, Option<String>),
+        wanted: MissingSummary,
+        prompt: SummaryPrompt,
+        bill: SummaryBill,
+        trigger: Trigger,
+        focus: Option<String>,
     ) -> Self {
-        let task = tokio::spawn(make(agent.clone(), question));
+        let task = tokio::spawn(make(agent.clone(), prompt));
         Self { wanted, trigger, focus, bill, task }
     }
 
@@ -154,18 +154,18 @@ impl Underway {
     }
 
     /// Waits for what comes of it, which takes no longer than its time limit.
-    pub(super) async fn made(&mut self) -> Made {
+    pub(super) async fn made(&mut self) -> SummaryResult {
         match (&mut self.task).await {
             Ok(made) => made,
             Err(error) => {
-                let words = format!("the program itself failed while it was made: {error}");
-                (Vec::new(), Err(Failed { words, retry_at: None }))
+                let words = format!("Mainstay failed while making it: {error}");
+                (Vec::new(), Err(SummaryFailure { words, retry_at: None }))
             }
         }
     }
 }
 
-impl Drop for Underway {
+impl Drop for SummaryInProgress {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -183,29 +183,31 @@ fn candidates(agent: &Agent) -> Vec<Vec<Arc<Candidate>>> {
     own.chain([others]).filter(|chain| !chain.is_empty()).collect()
 }
 
-/// The window of the model that is asked first, where it is known.
-pub(super) fn window(agent: &Agent) -> Option<u64> {
+/// The window of the model that is asked first. Returns `None` if it is not known.
+pub(super) fn first_window(agent: &Agent) -> Option<u64> {
     candidates(agent).first().and_then(|chain| chain.first()).and_then(|first| first.window)
 }
 
-async fn make(agent: Agent, question: Question) -> Made {
+async fn make(agent: Agent, prompt: SummaryPrompt) -> SummaryResult {
     let settings = agent.settings();
     let deadline = Instant::now() + settings.compaction.timeout;
-    let messages = [Message::User(vec![Content::Text(question.words.clone())])];
+    let messages = [Message::User(vec![Content::Text(prompt.words.clone())])];
     let chains = candidates(&agent);
-    let (mut attempts, mut words, mut retry_at) = (Vec::new(), Vec::new(), None);
+    let mut attempts = Vec::new();
+    let mut words = Vec::new();
+    let mut retry_at = None;
     for (number, chain) in chains.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Whoever comes after it needs time too.
+        // The next chain needs time too.
         let left = if number + 1 < chains.len() { left / 2 } else { left };
         if left < Duration::from_millis(1) {
             break;
         }
         let most = chain.iter().filter_map(|candidate| candidate.max_output).min();
         let request = Request {
-            system: &question.system,
+            system: &prompt.system,
             messages: &messages,
-            max_output: Some(question.max_output().min(most.unwrap_or(u32::MAX))),
+            max_output: Some(prompt.max_output().min(most.unwrap_or(u32::MAX))),
             ..Request::default()
         };
         let mut limits = settings.asking.clone();
@@ -230,8 +232,8 @@ async fn make(agent: Agent, question: Question) -> Made {
     }
     if words.is_empty() {
         let no_model = chains.is_empty();
-        let why = if no_model { "no model is configured" } else { "there was no time for it" };
+        let why = if no_model { "no model is configured" } else { "there was no time left" };
         words.push(why.to_owned());
     }
-    (attempts, Err(Failed { words: words.join("; then "), retry_at }))
+    (attempts, Err(SummaryFailure { words: words.join("; then "), retry_at }))
 }

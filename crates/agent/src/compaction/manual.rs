@@ -8,8 +8,7 @@ use mainstay_store::wall_millis;
 use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
-use super::applying::{Attempted, TOO_LITTLE, Tried};
-use crate::agent::{Parts, blocking};
+use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
 use crate::budget::{self, Account};
 use crate::redaction::RedactingObserver;
 use crate::session::open::OpenSession;
@@ -40,7 +39,7 @@ pub struct Restored {
     pub number: i64,
     /// The tokens of the next request now.
     pub tokens: u64,
-    /// How many the model takes, where that is known.
+    /// How many the model takes, if that is known.
     pub window: Option<u64>,
 }
 
@@ -57,24 +56,24 @@ impl OpenSession {
         let mut redacting = RedactingObserver::new(&redactor);
         let mut observer = |event| redacting.tell(event, &mut *observer);
         let Some(turn) = self.last_turn.row.as_ref().map(|turn| turn.id) else {
-            return Ok(Compacted::Not("nothing was said in it yet".to_owned()));
+            return Ok(Compacted::Not("the session is still empty".to_owned()));
         };
         self.compaction.begin_anew();
-        self.compaction.underway = None;
+        self.compaction.in_progress = None;
         let account = self.own_account()?;
         let trigger = Trigger::Hand;
-        let attempted = Attempted { turn, account: &account, trigger, focus };
-        let tried = match self.begin_compaction(attempted, &mut observer, cancel).await? {
-            Tried::Begun => self.land_compaction(turn, &mut observer, cancel).await?,
-            tried => tried,
+        let request = CompactionRequest { turn, account: &account, trigger, focus };
+        let attempt = match self.begin_compaction(request, &mut observer, cancel).await? {
+            CompactionAttempt::Begun => self.apply_summary(turn, &mut observer, cancel).await?,
+            attempt => attempt,
         };
-        Ok(match tried {
-            Tried::Made(made) => {
+        Ok(match attempt {
+            CompactionAttempt::Made(made) => {
                 Compacted::Made { number: made.number, before: made.before, after: made.after }
             }
-            Tried::Not(why) | Tried::Resting(why) => Compacted::Not(why),
-            Tried::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
-            Tried::Begun | Tried::Stopped => {
+            CompactionAttempt::Not(why) | CompactionAttempt::Resting(why) => Compacted::Not(why),
+            CompactionAttempt::Nothing => Compacted::Not(TOO_LITTLE.to_owned()),
+            CompactionAttempt::Begun | CompactionAttempt::Stopped => {
                 // No turn ends that would settle it.
                 self.abandon_summaries()?;
                 Compacted::Stopped
@@ -82,21 +81,17 @@ impl OpenSession {
         })
     }
 
-    /// Takes the last compaction back that is in force: the model is shown again what was there.
-    /// Nothing where there is none.
+    /// Takes the last compaction in force back: the model is shown again what was there before. Returns
+    /// `None` if there is none.
     pub fn uncompact(&mut self) -> Result<Option<Restored>> {
         let (id, Some(turn)) = (self.id, self.last_turn.row.as_ref().map(|turn| turn.id)) else {
             return Ok(None);
         };
-        self.compaction.underway = None;
+        self.compaction.in_progress = None;
         let mut entries = self.agent.read(|tx| entry::all(tx, id))?;
         let last = Standing::of(&entries).last().map(|made| made.number);
         let Some(number) = last else { return Ok(None) };
-        let lease = &self.lease;
-        let seq = self.agent.write(|tx| {
-            lease.guard(tx)?;
-            Ok(compaction::restore(tx, id, turn, number)?)
-        })?;
+        let seq = self.write(|tx| Ok(compaction::restore(tx, id, turn, number)?))?;
         let body = Body::Restored { number };
         entries.push(entry::Entry { seq, turn, at: wall_millis(), body });
         self.rebuild_transcript(&entries);
@@ -109,17 +104,15 @@ impl OpenSession {
 
     /// The budgets of the session itself: no turn pays for what a person asks for between two.
     fn own_account(&self) -> Result<Arc<Account>> {
-        let Parts { store, owner, settings, .. } = &*self.agent.parts;
         let budget = budget::of_session(self.id);
-        let path = blocking(|| store.read(|tx| budget::ancestry(tx, &budget)))?;
-        Ok(Arc::new(Account { owner: *owner, path, day: settings.budgets.day }))
+        let path = self.agent.read(|tx| budget::ancestry(tx, &budget))?;
+        let day = self.agent.settings().budgets.day;
+        Ok(Arc::new(Account { owner: self.agent.owner(), path, day }))
     }
 
     fn abandon_summaries(&self) -> Result<()> {
-        let (id, lease) = (self.id, &self.lease);
-        self.agent.write(|tx| {
-            lease.guard(tx)?;
-            mainstay_journal::model_call::abandon(tx, id)?;
+        self.write(|tx| {
+            mainstay_journal::model_call::abandon(tx, self.id)?;
             Ok(())
         })
     }

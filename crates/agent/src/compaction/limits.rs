@@ -1,4 +1,4 @@
-//! When a conversation is compacted, and when that is not tried any more.
+//! When a conversation is compacted, and what keeps that from being tried for ever.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainstay_journal::TurnId;
 use mainstay_journal::compaction::Compaction;
 
-use super::underway::Underway;
+use super::summary_request::SummaryInProgress;
 use crate::Settings;
 
 /// So many compactions with a summary may come within [`ROUNDS`] rounds of a turn. Those by the cheap
@@ -23,24 +23,24 @@ const RESTS: [Duration; 3] =
     [Duration::from_secs(60), Duration::from_secs(300), Duration::from_secs(900)];
 /// From this share on a turn waits for the summary that is being made.
 const FULL: f64 = 0.92;
-/// What is left for an answer whose length nobody limits.
+/// The tokens left for an answer whose length is not limited.
 const USUAL_ANSWER: u64 = 8_192;
 /// The share of what a provider found too long that is taken to fit.
 const FITS: f64 = 0.95;
 
 /// The sizes, in tokens, at which something is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct WindowMarks {
     /// From here on a compaction is due.
     pub(crate) due: i64,
     /// From here on the turn waits for it.
     pub(crate) full: i64,
-    /// All that can be asked with.
+    /// The most tokens that a request may have.
     pub(crate) room: i64,
 }
 
-impl Marks {
-    /// Those of the first model; nothing where its window is not known.
+impl WindowMarks {
+    /// Those of the first model. Returns `None` if its window is not known.
     pub(crate) fn of(settings: &Settings) -> Option<Self> {
         let first = settings.chain.first()?;
         let window = first.window.filter(|window| *window > 0)?;
@@ -48,12 +48,12 @@ impl Marks {
             .max_output
             .or(first.max_output)
             .map_or_else(|| USUAL_ANSWER.min(window / 8), u64::from);
-        // An answer as long as the window leaves half of it all the same.
+        // A model whose answers may fill the window still gets half of it for the request.
         let room = window.saturating_sub(answer).max(window / 2);
         Some(Self::within(i64::try_from(room).unwrap_or(i64::MAX), settings.compaction.at))
     }
 
-    /// Those for so many tokens that can be asked with.
+    /// Those for requests of at most `room` tokens.
     pub(super) fn within(room: i64, share: f64) -> Self {
         let full = share_of(room, FULL);
         Self { due: share_of(room, share).min(full), full, room }
@@ -75,8 +75,8 @@ pub(super) fn share_of(tokens: i64, share: f64) -> i64 {
 #[derive(Default)]
 pub(crate) struct CompactionState {
     /// A summary that is being made.
-    pub(super) underway: Option<Underway>,
-    /// Whether the record was asked what there was before this process.
+    pub(super) in_progress: Option<SummaryInProgress>,
+    /// Whether what earlier processes did was read from the store.
     pub(super) remembers: bool,
     /// The turn that `rounds` and `made` are about.
     turn: Option<TurnId>,
@@ -111,39 +111,43 @@ pub(crate) struct CompactionState {
     pub(super) interrupted: bool,
     /// Whether a person took the last compaction back.
     pub(super) restored: bool,
-    /// Whether it was told that it is stopped.
+    /// Whether the user was told that compaction has stopped.
     pub(super) told: bool,
-    /// What was last told of one that came to nothing.
+    /// What the user was last told of an attempt that changed nothing.
     pub(super) said: String,
 }
 
 /// How room was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum CompactionKind {
     /// A summary stands for entries.
     Summarised,
     /// Entries are shown shortened.
     Shortened,
 }
 
-impl How {
+impl CompactionKind {
     /// How a compaction was made.
     pub(super) fn of(compaction: &Compaction) -> Self {
-        if compaction.summary.is_some() { How::Summarised } else { How::Shortened }
+        if compaction.summary.is_some() {
+            CompactionKind::Summarised
+        } else {
+            CompactionKind::Shortened
+        }
     }
 
     /// The size below which it helped: what costs nothing is of use wherever the next request fits.
-    pub(super) fn helps_below(self, marks: &Marks) -> i64 {
+    pub(super) fn helps_below(self, marks: &WindowMarks) -> i64 {
         match self {
-            How::Summarised => marks.due,
-            How::Shortened => marks.full,
+            CompactionKind::Summarised => marks.due,
+            CompactionKind::Shortened => marks.full,
         }
     }
 }
 
 /// Why no compaction is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Resting {
+pub(crate) enum CompactionPause {
     /// There were enough summaries in the last rounds.
     Enough,
     /// Two did not get an answer.
@@ -160,7 +164,8 @@ impl CompactionState {
     /// Takes in that a round of a turn begins.
     pub(crate) fn round(&mut self, turn: TurnId) {
         if self.turn != Some(turn) {
-            (self.turn, self.rounds) = (Some(turn), 0);
+            self.turn = Some(turn);
+            self.rounds = 0;
             self.made.clear();
             self.unanswered = 0;
         }
@@ -174,37 +179,37 @@ impl CompactionState {
 
     /// Whether nothing waits to be applied.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.underway.is_none()
+        self.in_progress.is_none()
     }
 
-    /// From where on a compaction is due: whoever took one back wants to see the old words as long as
-    /// they fit.
-    pub(crate) fn due(&self, marks: &Marks) -> i64 {
+    /// The size from which a compaction is due. A person who took one back wants the old messages shown
+    /// as long as they fit.
+    pub(crate) fn due(&self, marks: &WindowMarks) -> i64 {
         if self.restored { marks.full } else { marks.due }
     }
 
-    /// Why a summary is not asked for on our own account; nothing where it may be.
-    pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<Resting> {
+    /// Why no summary is asked for without a person asking. Returns `None` if one may be.
+    pub(super) fn resting(&self, turn: TurnId, now: i64) -> Option<CompactionPause> {
         if let Some(resting) = self.done_enough() {
             return Some(resting);
         }
         if self.lately() >= MOST {
-            return Some(Resting::Enough);
+            return Some(CompactionPause::Enough);
         }
         if self.failures >= FAILURES && self.failed_in == Some(turn) {
-            return Some(Resting::Failing);
+            return Some(CompactionPause::Failing);
         }
         let until = self.rests_until()?;
         // A clock that was set back would have it rest for as long as it was set back by.
-        (self.failed_at..until).contains(&now).then_some(Resting::Until(until))
+        (self.failed_at..until).contains(&now).then_some(CompactionPause::Until(until))
     }
 
     /// Why not even the cheap steps are taken.
-    pub(super) fn done_enough(&self) -> Option<Resting> {
+    pub(super) fn done_enough(&self) -> Option<CompactionPause> {
         if self.fruitless >= FRUITLESS {
-            return Some(Resting::Fruitless);
+            return Some(CompactionPause::Fruitless);
         }
-        (self.unanswered >= MOST).then_some(Resting::Unanswered)
+        (self.unanswered >= MOST).then_some(CompactionPause::Unanswered)
     }
 
     /// How many with a summary were made in the last rounds.
@@ -214,7 +219,7 @@ impl CompactionState {
 
     /// Gives up the summary that is being made.
     pub(crate) fn stop(&mut self) {
-        self.underway = None;
+        self.in_progress = None;
     }
 
     fn rests_until(&self) -> Option<i64> {
@@ -225,9 +230,9 @@ impl CompactionState {
     }
 
     /// Takes in that a compaction was made and, as far as can be told, what the size is now.
-    pub(super) fn applied(&mut self, how: How, after: i64, marks: Option<&Marks>) {
+    pub(super) fn applied(&mut self, how: CompactionKind, after: i64, marks: Option<&WindowMarks>) {
         self.unanswered += 1;
-        if how == How::Summarised {
+        if how == CompactionKind::Summarised {
             self.made.push_back(self.rounds);
             if self.made.len() > MOST {
                 self.made.pop_front();
@@ -236,7 +241,9 @@ impl CompactionState {
         let most = marks.map(|marks| how.helps_below(marks));
         let helped = most.is_none_or(|most| after < most);
         self.fruitless = if helped { 0 } else { self.fruitless + 1 };
-        (self.unjudged, self.restored, self.told) = (most.filter(|_| helped), false, false);
+        self.unjudged = most.filter(|_| helped);
+        self.restored = false;
+        self.told = false;
         self.said.clear();
         self.nothing_at = None;
     }
@@ -252,7 +259,7 @@ impl CompactionState {
     }
 
     /// Whether to look once more what could be left out: there is more than the last time.
-    pub(super) fn may_look(&self, tokens: i64, marks: &Marks) -> bool {
+    pub(super) fn may_look(&self, tokens: i64, marks: &WindowMarks) -> bool {
         self.nothing_at.is_none_or(|before| tokens >= before + marks.due / 20)
     }
 
@@ -264,17 +271,21 @@ impl CompactionState {
     /// Takes in that one failed.
     pub(super) fn failed(&mut self, turn: TurnId, now: i64, words: &str, retry_at: Option<i64>) {
         self.failures += 1;
-        (self.failed_at, self.failed_in) = (now, Some(turn));
+        self.failed_at = now;
+        self.failed_in = Some(turn);
         self.interrupted = false;
-        (self.failure, self.retry_at) = (words.to_owned(), retry_at);
+        self.failure = words.to_owned();
+        self.retry_at = retry_at;
         self.unwanted = false;
     }
 
     /// Takes in what a provider counted.
-    pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&Marks>) {
+    pub(crate) fn counted(&mut self, tokens: i64, marks: Option<&WindowMarks>) {
         let Some(marks) = marks else { return };
         if tokens < marks.due {
-            (self.fruitless, self.told, self.nothing_at) = (0, false, None);
+            self.fruitless = 0;
+            self.told = false;
+            self.nothing_at = None;
         } else if self.unjudged.is_some_and(|most| tokens >= most) {
             self.fruitless += 1;
         }
@@ -295,27 +306,32 @@ impl CompactionState {
 
     /// Begins anew: a person or another model changed what held.
     pub(crate) fn begin_anew(&mut self) {
-        (self.fruitless, self.told, self.unjudged) = (0, false, None);
-        (self.nothing_at, self.unanswered) = (None, 0);
+        self.fruitless = 0;
+        self.told = false;
+        self.unjudged = None;
+        self.nothing_at = None;
+        self.unanswered = 0;
         self.said.clear();
         self.made.clear();
         self.forget_failures();
     }
 
     /// Takes in what earlier processes did in this turn: how many rounds ago compactions were made.
-    pub(super) fn recall(&mut self, rounds_ago: &[(u32, How)]) {
+    pub(super) fn recall(&mut self, rounds_ago: &[(u32, CompactionKind)]) {
         let most = rounds_ago.iter().map(|(ago, _)| *ago).max().unwrap_or(0);
         self.rounds = self.rounds.saturating_add(most);
         for (ago, how) in rounds_ago {
             self.unanswered += usize::from(*ago == 0);
-            if *how == How::Summarised {
+            if *how == CompactionKind::Summarised {
                 self.made.push_back(self.rounds.saturating_sub(*ago));
             }
         }
     }
 
     fn forget_failures(&mut self) {
-        (self.failures, self.failed_at, self.retry_at) = (0, 0, None);
+        self.failures = 0;
+        self.failed_at = 0;
+        self.retry_at = None;
         self.interrupted = false;
         self.failure.clear();
     }
@@ -341,106 +357,109 @@ mod tests {
 
     #[test]
     fn room_for_the_answer_is_left_out_of_the_share() {
-        let marks = |window, output| Marks::of(&settings(window, output));
-        let of = |due, full, room| Some(Marks { due, full, room });
+        let marks = |window, output| WindowMarks::of(&settings(window, output));
+        let of = |due, full, room| Some(WindowMarks { due, full, room });
         assert_eq!(marks(Some(10_000), Some(2_000)), of(6_000, 7_360, 8_000));
         assert_eq!(marks(Some(8_000), None), of(5_250, 6_440, 7_000));
         assert_eq!(marks(Some(8_000), Some(8_000)), of(3_000, 3_680, 4_000));
         assert_eq!(marks(None, Some(2_000)), None);
     }
 
-    const MARKS: Marks = Marks { due: 100, full: 120, room: 130 };
+    const MARKS: WindowMarks = WindowMarks { due: 100, full: 120, room: 130 };
 
     #[test]
     fn there_are_two_at_most_until_the_turn_went_on_for_a_while() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         for _ in 0..2 {
-            assert_eq!(watch.resting(turn, 0), None);
-            watch.applied(How::Summarised, 50, Some(&MARKS));
-            watch.answered();
+            assert_eq!(state.resting(turn, 0), None);
+            state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+            state.answered();
         }
         for _ in 0..ROUNDS {
-            assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
-            watch.round(turn);
+            assert_eq!(state.resting(turn, 0), Some(CompactionPause::Enough));
+            state.round(turn);
         }
-        assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(How::Summarised, 50, Some(&MARKS));
-        watch.applied(How::Summarised, 50, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Unanswered));
-        watch.answered();
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Enough));
+        assert_eq!(state.resting(turn, 0), None);
+        state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        state.applied(CompactionKind::Summarised, 50, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Unanswered));
+        state.answered();
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Enough));
         let next = TurnId::new();
-        watch.round(next);
-        assert_eq!(watch.resting(next, 0), None);
+        state.round(next);
+        assert_eq!(state.resting(next, 0), None);
     }
 
     #[test]
     fn cheap_steps_are_as_many_as_there_are_answers_and_help_wherever_the_next_request_fits() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         for _ in 0..20 {
-            watch.applied(How::Shortened, 110, Some(&MARKS));
-            watch.counted(110, Some(&MARKS));
-            watch.answered();
-            assert_eq!(watch.resting(turn, 0), None);
+            state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+            state.counted(110, Some(&MARKS));
+            state.answered();
+            assert_eq!(state.resting(turn, 0), None);
         }
-        watch.applied(How::Shortened, 110, Some(&MARKS));
-        watch.applied(How::Shortened, 110, Some(&MARKS));
-        assert_eq!(watch.done_enough(), Some(Resting::Unanswered));
-        watch.answered();
-        watch.applied(How::Shortened, 120, Some(&MARKS));
-        watch.applied(How::Shortened, 110, Some(&MARKS));
-        watch.counted(125, Some(&MARKS));
-        watch.answered();
-        assert_eq!(watch.resting(turn, 0), None);
-        watch.applied(How::Shortened, 125, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        assert_eq!(state.done_enough(), Some(CompactionPause::Unanswered));
+        state.answered();
+        state.applied(CompactionKind::Shortened, 120, Some(&MARKS));
+        state.applied(CompactionKind::Shortened, 110, Some(&MARKS));
+        state.counted(125, Some(&MARKS));
+        state.answered();
+        assert_eq!(state.resting(turn, 0), None);
+        state.applied(CompactionKind::Shortened, 125, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
     }
 
     #[test]
     fn two_that_do_not_help_stop_it_until_something_fits() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
-        watch.refused();
-        assert_eq!(watch.resting(turn, 0), None);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
+        state.refused();
+        assert_eq!(state.resting(turn, 0), None);
         // It looked well, and the provider counted otherwise.
-        watch.applied(How::Summarised, 90, Some(&MARKS));
-        watch.counted(110, Some(&MARKS));
-        watch.refused();
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
-        watch.counted(105, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), Some(Resting::Fruitless));
-        watch.counted(99, Some(&MARKS));
-        assert_eq!(watch.resting(turn, 0), None);
+        state.applied(CompactionKind::Summarised, 90, Some(&MARKS));
+        state.counted(110, Some(&MARKS));
+        state.refused();
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
+        state.counted(105, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), Some(CompactionPause::Fruitless));
+        state.counted(99, Some(&MARKS));
+        assert_eq!(state.resting(turn, 0), None);
     }
 
     #[test]
     fn it_rests_after_failures_longer_each_time_and_gives_the_turn_up_after_three() {
-        let (mut watch, turn) = (CompactionState::default(), TurnId::new());
-        watch.round(turn);
+        let (mut state, turn) = (CompactionState::default(), TurnId::new());
+        state.round(turn);
         let mut now = 1_000;
         for rest in [60_000, 300_000] {
-            watch.failed(turn, now, "no", None);
-            assert_eq!(watch.resting(turn, now + rest - 1), Some(Resting::Until(now + rest)));
-            assert_eq!(watch.resting(turn, now - 10_000_000), None, "the clock was set back");
+            state.failed(turn, now, "no", None);
+            assert_eq!(
+                state.resting(turn, now + rest - 1),
+                Some(CompactionPause::Until(now + rest))
+            );
+            assert_eq!(state.resting(turn, now - 10_000_000), None, "the clock was set back");
             now += rest;
-            assert_eq!(watch.resting(turn, now), None);
+            assert_eq!(state.resting(turn, now), None);
         }
-        watch.failed(turn, now, "no", None);
-        assert_eq!(watch.resting(turn, now + 10_000_000), Some(Resting::Failing));
+        state.failed(turn, now, "no", None);
+        assert_eq!(state.resting(turn, now + 10_000_000), Some(CompactionPause::Failing));
         let next = TurnId::new();
-        assert_eq!(watch.resting(next, now + 1), Some(Resting::Until(now + 900_000)));
-        assert_eq!(watch.resting(next, now + 900_000), None);
-        watch.begin_anew();
-        assert_eq!(watch.resting(turn, now), None);
+        assert_eq!(state.resting(next, now + 1), Some(CompactionPause::Until(now + 900_000)));
+        assert_eq!(state.resting(next, now + 900_000), None);
+        state.begin_anew();
+        assert_eq!(state.resting(turn, now), None);
     }
 
     #[test]
     fn what_a_person_took_back_stays_until_the_window_is_full() {
-        let mut watch = CompactionState { restored: true, ..CompactionState::default() };
-        assert_eq!(watch.due(&MARKS), MARKS.full);
-        watch.applied(How::Shortened, 50, Some(&MARKS));
-        assert_eq!(watch.due(&MARKS), MARKS.due);
+        let mut state = CompactionState { restored: true, ..CompactionState::default() };
+        assert_eq!(state.due(&MARKS), MARKS.full);
+        state.applied(CompactionKind::Shortened, 50, Some(&MARKS));
+        assert_eq!(state.due(&MARKS), MARKS.due);
     }
 }

@@ -4,33 +4,33 @@ use std::path::Path;
 
 use mainstay_tools::Action;
 
-use super::{Act, Decision, Judged, Need, Policy, command};
+use super::{Act, Decision, Judgement, Need, Policy, command};
 use crate::taint::Origins;
 
 impl Policy {
     /// What is to happen with an action, in a session with words from these origins. Before it leaves
     /// something that later sessions go by, or reaches a place it has not heard from, a tainted
     /// session does what [`Policy::tainted`] says, also where others would just do it.
-    pub fn judge_after(&self, origins: &Origins, act: &Act, workspace: &Path) -> Judged {
+    pub fn judge_after(&self, origins: &Origins, act: &Act, workspace: &Path) -> Judgement {
         let judged = self.judge(act, workspace);
         let Some(first) = origins.first() else { return judged };
         if judged.decision == Decision::Deny || judged.decision > self.tainted {
             return judged;
         }
         let (why, needs) = match act.action() {
-            Action::Persist(_) => ("later sessions would go by it".to_owned(), None),
+            Action::Persist(_) => ("later sessions would rely on it".to_owned(), None),
             // It is asked about when a person decides about it.
             Action::Propose(_) if self.tainted == Decision::Deny => {
-                ("later sessions would go by it".to_owned(), None)
+                ("later sessions would rely on it".to_owned(), None)
             }
             Action::Write(path) if instructs(path) => {
-                ("later sessions would go by it".to_owned(), None)
+                ("later sessions would rely on it".to_owned(), None)
             }
             Action::Network(places) => {
                 let Some(new) = places.iter().find(|place| !origins.knows(place)) else {
                     return judged;
                 };
-                (format!("{new} is a new place"), judged.needs)
+                (format!("{new} was not reached before"), judged.needs)
             }
             Action::Execute(_) => {
                 let reaches =
@@ -48,9 +48,9 @@ impl Policy {
             }
             _ => return judged,
         };
-        let reason = format!("{why}, and the session has read words from {first}");
+        let reason = format!("{why}, and the session has read text from {first}");
         let decision = judged.decision.max(self.tainted);
-        Judged { decision, class: judged.class, reason: Some(reason), needs }
+        Judgement { decision, class: judged.class, reason: Some(reason), needs }
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
             let after = permissive().judge_after(&tainted(), &act, directory.path());
             assert_eq!(after.decision, expected, "{action:?}");
             if expected == Decision::Ask {
-                assert!(after.reason.unwrap().contains("words from example.org"), "{action:?}");
+                assert!(after.reason.unwrap().contains("text from example.org"), "{action:?}");
                 // Nothing is covered by having nothing to cover.
                 assert!(after.needs.is_none_or(|needs| !needs.is_empty()), "{action:?}");
             }
