@@ -152,7 +152,7 @@ async fn an_agent_never_decides_about_itself() {
     let tool = test.tool(TestTool::new("approve").action(Action::Execute(line)));
     assert_eq!(turn(&mut test.begin(), "do it").await.report.answer, "done");
     assert_eq!(tool.runs(), 0);
-    assert!(test.last_result().contains("It calls Mainstay itself"), "{}", test.last_result());
+    assert!(test.last_result().contains("It runs Mainstay itself"), "{}", test.last_result());
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn what_cannot_be_called_is_told_to_the_model_and_not_run() {
     let mut work = test.begin();
     assert_eq!(turn(&mut work, "do it").await.report.answer, "done");
     let results = test.results(work.id());
-    assert!(results[0].starts_with("There is no tool missing. There are: "), "{results:?}");
+    assert!(results[0].starts_with("There is no tool missing. The tools are: "), "{results:?}");
     for result in &results[1..] {
         assert!(result.starts_with("The arguments are not a JSON object"), "{results:?}");
     }
