@@ -97,10 +97,11 @@ pub(crate) fn agent(
     mut over: Overrides,
 ) -> Result<Agent, Error> {
     let settings = context.settings()?;
-    let mut config = Config::load(&settings, Some(workspace), context.output)?;
-    if over.model.is_none() && first_run::ensure_model(context, &settings, &store, owner, &config)?
-    {
-        config = Config::load(&settings, Some(workspace), context.output)?;
+    let load = || Config::load_with(&settings, &over.profile, Some(workspace), context.output);
+    let mut config = load()?;
+    let is_named = over.model.is_some() || !over.models.is_empty();
+    if !is_named && first_run::ensure_model(context, &settings, &store, owner, &config)? {
+        config = load()?;
     }
     over.forbidden = forbidden(&settings);
     let keeper = keeper(&settings, &config)?;
@@ -129,6 +130,19 @@ pub(crate) fn keeper(settings: &Settings, config: &Config) -> Result<Keeper, Err
 pub(crate) fn memory_providers(config: &Config, keeper: &Keeper) -> Result<Vec<External>, Error> {
     let described = memory_providers::descriptions(config)?;
     Ok(described.into_iter().map(|one| External::new(one, keeper)).collect())
+}
+
+/// Settings for a turn of a process that has an agent already.
+pub(crate) fn turn_settings(
+    context: &Context,
+    workspace: &Path,
+    mut over: Overrides,
+) -> Result<mainstay_agent::Settings, Error> {
+    let settings = context.settings()?;
+    let output = context.output.quiet();
+    let config = Config::load_with(&settings, &over.profile, Some(workspace), output)?;
+    over.forbidden = forbidden(&settings);
+    agent_settings(&config, &over)
 }
 
 /// The models that a workspace asks, the first one first.

@@ -33,7 +33,7 @@ async fn answer(
     let mut work = place.work(None)?;
     let mut exit = Exit::Done;
     if place.session.is_some() && work.last_turn().is_some_and(|turn| turn.outcome.is_none()) {
-        exit = go_on(&mut work, place, telling, cancel).await?;
+        (work, exit) = go_on(work, place, telling, cancel).await?;
     }
     let mut lines = lines();
     while !cancel.is_cancelled() {
@@ -71,17 +71,23 @@ async fn answer(
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
 }
 
-/// Finishes the turn that is not over.
+/// Finishes the turn that is not over, with what was chosen for it.
 async fn go_on(
-    work: &mut OpenSession,
+    work: OpenSession,
     place: &Place<'_>,
     telling: &mut Telling,
     cancel: &CancellationToken,
-) -> Result<Exit, Error> {
-    let ended = work.resume(&mut |event| telling.event(&event), cancel).await?;
-    let Some(ended) = ended else { return Ok(Exit::Done) };
+) -> Result<(OpenSession, Exit), Error> {
+    let (mut work, mut changes) = place.for_last_turn(work)?;
+    let mut observer = |event| {
+        telling.event(&event);
+        changes.at(&event).iter().for_each(|change| telling.event(change));
+    };
+    let ended = work.resume(&mut observer, cancel).await?;
+    let work = place.for_next_turn(work)?;
+    let Some(ended) = ended else { return Ok((work, Exit::Done)) };
     telling.ended(&ended, &place.settings)?;
-    Ok(engine::exit(&ended))
+    Ok((work, engine::exit(&ended)))
 }
 
 /// The lines of standard input, as they come. Reading it cannot be given up, so a thread does.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::face::Face;
 use super::pictures;
 use super::talk::Talk;
+use crate::choices::Changes;
 use crate::error::Error;
 
 /// What a turn is begun with.
@@ -36,6 +37,8 @@ pub(super) struct Running {
     pub(super) told: UnboundedReceiver<Event>,
     cancel: CancellationToken,
     steering: Steering,
+    /// Whether the turn was begun before, and has choices of its own.
+    is_taken_up: bool,
 }
 
 /// A session that a turn gives back, and how the turn ended.
@@ -103,6 +106,14 @@ impl Talk<'_> {
                 return;
             }
         };
+        let is_taken_up = matches!(begin, Begin::Resume);
+        let (work, changes) = match is_taken_up {
+            false => (work, Changes::default()),
+            true => match self.place.for_last_turn(work) {
+                Ok(chosen) => chosen,
+                Err(error) => return self.failed(&error),
+            },
+        };
         let (sender, told) = unbounded_channel();
         let cancel = CancellationToken::new();
         let steering = work.steering();
@@ -112,8 +123,8 @@ impl Talk<'_> {
             Begin::Compact(focus) => (Task::Compact(focus), None),
         };
         self.screen.begin(words);
-        let task = tokio::spawn(run(work, task, sender, cancel.clone()));
-        self.turn = Some(Running { task, told, cancel, steering });
+        let task = tokio::spawn(run(work, task, changes, sender, cancel.clone()));
+        self.turn = Some(Running { task, told, cancel, steering, is_taken_up });
     }
 
     /// Takes the session up.
@@ -153,7 +164,10 @@ impl Talk<'_> {
                     ended.map(|ended| ended.ending),
                     Some(TurnEnding::Over(Outcome::Answered, _))
                 );
-                self.work = Some(work);
+                self.work = match turn.is_taken_up {
+                    true => self.with_own_choices(work),
+                    false => Some(work),
+                };
             }
             // The record may have gone on without us: the session is taken up anew.
             Ok((work, Err(error))) => {
@@ -172,6 +186,12 @@ impl Talk<'_> {
         {
             self.send(&words);
         }
+    }
+
+    /// The session with the choices of the chat, after a turn that had its own.
+    fn with_own_choices(&mut self, work: OpenSession) -> Option<OpenSession> {
+        (self.screen.status.model, self.screen.status.window) = self.place.model();
+        self.place.for_next_turn(work).map_err(|error| self.failed(&error)).ok()
     }
 
     /// Shows the session that is taken up, and finishes its last turn where that is not over.
@@ -203,12 +223,17 @@ impl Talk<'_> {
 async fn run(
     mut work: OpenSession,
     task: Task,
+    mut changes: Changes,
     told: UnboundedSender<Event>,
     cancel: CancellationToken,
 ) -> Back {
     let mut observer = |event| {
+        let changes = changes.at(&event);
         // The chat listens as long as the turn runs.
         let _ = told.send(event);
+        for change in changes {
+            let _ = told.send(change);
+        }
     };
     let ended = match task {
         Task::Turn(content) => {

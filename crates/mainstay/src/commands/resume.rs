@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use mainstay_agent::{Agent, OpenSession, Opened};
 use mainstay_journal::session::{self, Session};
-use mainstay_journal::turn::{self, State};
+use mainstay_journal::turn::{self, State, Turn};
 use mainstay_store::{OwnerId, Store, wall_millis};
 use tokio_util::sync::CancellationToken;
 
 use super::run::{Choices, workspace_of};
+use crate::choices::{self, TurnAgent};
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
@@ -21,6 +22,9 @@ use crate::telling::Telling;
 ///
 /// Commands that were running are collected, not run again. Without ID it is the newest turn that is
 /// not finished. A turn that is over is not repeated: its answer is printed again.
+///
+/// The turn goes on with the models, the profile, the budget and the --yes that it was begun with.
+/// Each option changes that one choice for this turn, and the others stay.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
     /// The session (the start of its id is enough)
@@ -58,18 +62,40 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
         telling.no_turn("nothing", "there is nothing to resume: every turn is finished");
         return Ok(Exit::Done);
     };
-    let last = store.read(|tx| turn::last(tx, session.id))?;
-    let workspace = match last.and_then(|turn| turn.outcome) {
+    let last = || store.read(|tx| turn::last(tx, session.id));
+    let mut turn = last()?;
+    let workspace = match turn.as_ref().and_then(|turn| turn.outcome) {
         // What is over is only told again.
         Some(turn::Outcome::Answered) => PathBuf::from(&session.workspace),
         _ => workspace_of(&session, None)?,
     };
-    let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
+    let agent_for = |turn: Option<&Turn>| {
+        let turn = turn.filter(|turn| goes_on(turn));
+        let typed = args.choices.overrides();
+        choices::agent(context, &store, owner, &workspace, typed, turn)
+    };
+    let mut made = agent_for(turn.as_ref())?;
     let resumed = engine::block_on(async |cancel: CancellationToken| {
-        let Some(mut work) = take(args, &agent, &session, telling, &cancel).await? else {
-            return Ok(None);
+        let mut work = loop {
+            let Some(work) = take(args, &made.agent, &session, telling, &cancel).await? else {
+                return Ok(None);
+            };
+            // Whoever had the session meanwhile may have chosen otherwise.
+            match last()? {
+                Some(now) if goes_on(&now) && !choices::suits(turn.as_ref(), &now) => {
+                    drop(work);
+                    made = agent_for(Some(&now))?;
+                    turn = Some(now);
+                }
+                _ => break work,
+            }
         };
-        let ended = work.resume(&mut |event| telling.event(&event), &cancel).await?;
+        let TurnAgent { agent, changes } = &mut made;
+        let mut observer = |event| {
+            telling.event(&event);
+            changes.at(&event).iter().for_each(|change| telling.event(change));
+        };
+        let ended = work.resume(&mut observer, &cancel).await?;
         let told = ended.as_ref().map_or(Ok(()), |ended| telling.ended(ended, &settings));
         work.leave().await?;
         agent.leave().await;
@@ -87,6 +113,11 @@ fn attempt(args: &ResumeArgs, context: &Context, telling: &mut Telling) -> Resul
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// Whether a resume goes on with a turn: one that is over otherwise than by an error is told again.
+fn goes_on(turn: &Turn) -> bool {
+    matches!(turn.outcome, None | Some(turn::Outcome::Failed))
 }
 
 /// The session that is meant.
