@@ -2,7 +2,7 @@
 //! wrapping and no further stage makes it more harmless.
 //!
 //! Run it with `cargo +nightly fuzz run command`; the lines of the table are good seeds:
-//! `grep -o ': .*' crates/agent/tests/commands/table.txt | cut -c3- | split -l 1 - fuzz/corpus/command/`.
+//! `grep -o ': .*' crates/agent/tests/agent/commands/table.txt | cut -c3- | split -l 1 - fuzz/corpus/command/`.
 
 #![no_main]
 

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_agent::{AGENT, Agent, Compacted, Opened, Settings};
-use mainstay_journal::{JOURNAL, session};
+use mainstay_agent::{Agent, Compacted, Opened, Settings};
+use mainstay_journal::session;
 use mainstay_llm::{Api, Candidate, Provider};
-use mainstay_store::{Location, Options, Schema, Store};
+use mainstay_store::{Location, Options, Store};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Launch;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ fn main() {
         panic!("Usage: compactor STORE MODEL_URL SESSION LEASE_MILLIS");
     };
     let location: Location = store.parse().expect("a store");
-    let options = Options::new(Schema::new(&[JOURNAL, AGENT])).existing();
+    let options = Options::new(mainstay_agent::schema()).existing();
     let store = Store::open(&location, options).expect("the store opens");
     let owner = store.write(|tx| tx.owner("me")).expect("an owner");
     let session = store.read(|tx| session::find(tx, owner, typed)).expect("a session");

@@ -10,8 +10,9 @@
 //! process died; those after a call have run when its result is durable, and run again if the
 //! process died in between.
 
+mod after_call;
 mod answer;
-mod call_hooks;
+mod before_call;
 mod matcher;
 mod names;
 mod payload;
@@ -22,8 +23,9 @@ mod stop_hooks;
 
 use std::time::Duration;
 
+pub(crate) use after_call::run_hooks_after;
 pub(crate) use answer::{HookReply, Permission};
-pub(crate) use call_hooks::{HookVerdict, run_hooks_after};
+pub(crate) use before_call::HookVerdict;
 use matcher::Matcher;
 pub(crate) use payload::Payload;
 pub(crate) use run::fire;

@@ -104,7 +104,7 @@ fn decision(approval: &Approval) -> Option<(i64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_tools::Step;
+    use mainstay_tools::TodoStep;
     use serde_json::json;
 
     use super::*;
@@ -122,7 +122,7 @@ mod tests {
     fn every_fact_that_a_ledger_tells_of_is_noted() {
         let (path, hash) = ("/w/a".to_owned(), "00".to_owned());
         let file = |changed| Fact::File { path: path.clone(), hash: hash.clone(), changed };
-        let step = Step { content: "test".to_owned(), status: Progress::InProgress };
+        let step = TodoStep { content: "test".to_owned(), status: Progress::InProgress };
         let facts = [
             file(false),
             file(true),

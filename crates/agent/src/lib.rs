@@ -27,6 +27,8 @@ pub mod skills;
 pub mod snapshots;
 mod sync;
 mod taint;
+#[cfg(test)]
+mod test_store;
 mod trial;
 mod turn;
 

@@ -8,6 +8,7 @@
 pub(crate) mod answer;
 pub(crate) mod ask_model;
 pub(crate) mod commit;
+mod conclude;
 pub(crate) mod end;
 pub(crate) mod news;
 pub(crate) mod recover;

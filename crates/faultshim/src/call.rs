@@ -29,13 +29,13 @@ pub(crate) enum Fate {
 }
 
 impl Call {
-    /// A call on a descriptor; nothing where its file is none of ours.
+    /// A call on a descriptor. Returns `None` if its file is none of ours.
     pub(crate) fn on_descriptor(descriptor: c_int) -> Option<Self> {
         let settings = settings()?;
         Self::at(settings, Location::of_descriptor(descriptor)?)
     }
 
-    /// A call on a path; nothing where it lies elsewhere, or its parent does not exist.
+    /// A call on a path. Returns `None` if it lies elsewhere, or its parent does not exist.
     pub(crate) fn on_path(directory: c_int, path: &CStr) -> Option<Self> {
         let settings = settings()?;
         Self::at(settings, Location::of_path(directory, path)?)

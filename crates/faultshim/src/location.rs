@@ -53,7 +53,7 @@ impl Location {
         &self.bytes[..self.length]
     }
 
-    /// The path below a directory, without a leading slash; nothing where it lies elsewhere.
+    /// The path below a directory, without a leading slash. Returns `None` if it lies elsewhere.
     pub(crate) fn below(&self, directory: &[u8]) -> Option<&[u8]> {
         match self.path().strip_prefix(directory)? {
             [] => Some(&[]),

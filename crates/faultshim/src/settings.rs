@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// The settings, or nothing where `FAULTSHIM_UNDER` is not set.
+/// The settings. Returns `None` if `FAULTSHIM_UNDER` is not set.
 pub(crate) fn settings() -> Option<&'static Settings> {
     static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
     SETTINGS.get_or_init(read).as_ref()

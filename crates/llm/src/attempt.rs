@@ -48,7 +48,7 @@ pub struct Failure {
 impl Attempt {
     /// The status and the provider's words.
     pub fn cause(&self) -> String {
-        let fault = self.fault.map_or("", Fault::words);
+        let fault = self.fault.map_or("", Fault::description);
         let words = if self.said.is_empty() { fault } else { &self.said };
         match self.status {
             Some(status) if !(200..300).contains(&status) => format!("{status} {words}"),
@@ -60,7 +60,7 @@ impl Attempt {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(primary) = self.attempts.first().map(|attempt| &attempt.candidate) else {
-            return f.write_str(self.fault.words());
+            return f.write_str(self.fault.description());
         };
         let mut rest = self.attempts.as_slice();
         let mut before: Option<&str> = None;
@@ -90,21 +90,28 @@ impl fmt::Display for Failure {
             }
             before = Some(&first.candidate);
             write!(f, ": {cause}")?;
-            if group.len() > 1 {
-                write!(f, " ({} times)", group.len())?;
-            }
             let waited: Duration = group.iter().map(|attempt| attempt.waited).sum();
-            if waited.as_millis() >= 1000 {
-                write!(f, ", waited {} s", waited.as_secs_f64().round())?;
+            if group.len() > 1 {
+                let latency: Duration = group.iter().map(|attempt| attempt.latency).sum();
+                write!(f, " after {} attempts in {}", group.len(), rounded(waited + latency))?;
             } else if !waited.is_zero() {
-                write!(f, ", waited {} ms", waited.as_millis())?;
+                write!(f, " after waiting {}", rounded(waited))?;
             }
         }
         let told = self.attempts.last().and_then(|attempt| attempt.fault);
         if self.fault == Fault::Deadline && told != Some(Fault::Deadline) {
-            write!(f, "; {}", Fault::Deadline.words())?;
+            write!(f, "; {}", Fault::Deadline.description())?;
         }
         Ok(())
+    }
+}
+
+/// A time as a person says it: whole seconds, or milliseconds below one.
+fn rounded(time: Duration) -> String {
+    if time.as_millis() >= 1000 {
+        format!("{} s", time.as_secs_f64().round())
+    } else {
+        format!("{} ms", time.as_millis())
     }
 }
 
@@ -171,7 +178,7 @@ mod tests {
         assert_eq!(
             failure.to_string(),
             "openai/gpt-x: 400 max_tokens not supported; again without max_tokens: 402 insufficient \
-             credit; fallback anthropic/y: 529 Overloaded (2 times), waited 12 s; again: no connection"
+             credit; fallback anthropic/y: 529 Overloaded after 2 attempts in 12 s; again: no connection"
         );
     }
 

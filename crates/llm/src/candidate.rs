@@ -23,7 +23,8 @@ pub struct Candidate {
 impl Candidate {
     /// A model of which no more is known than its name.
     pub fn new(provider: Provider, model: &str) -> Self {
-        let (provider, model) = (Arc::new(provider), model.to_owned());
+        let provider = Arc::new(provider);
+        let model = model.to_owned();
         Self { provider, model, prices: None, window: None, max_output: None }
     }
 

@@ -7,13 +7,14 @@ mod retry_after;
 mod run;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::chain::health::Health;
 use crate::chain::run::Run;
+use crate::lock::lock;
 use crate::transport::Transport;
 use crate::wire::Quirks;
 use crate::{Answer, Candidate, Event, Failure, Limits, Request};
@@ -97,9 +98,4 @@ impl Client {
         let mut random = lock(&self.random);
         (0..9).map(|_| random.alphanumeric()).collect()
     }
-}
-
-/// Locks what stays whole even if a holder panicked: plain maps and numbers.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

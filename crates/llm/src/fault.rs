@@ -73,13 +73,13 @@ impl Fault {
     }
 
     /// Words for a person, used where the provider gave none.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Fault::RateLimited => "too many requests",
             Fault::Overloaded => "overloaded",
             Fault::Network => "no connection",
             Fault::Stalled => "no answer in time",
-            Fault::Garbage => "an answer that makes no sense",
+            Fault::Garbage => "an answer that could not be understood",
             Fault::Quota => "no quota or credit left",
             Fault::Auth => "the key was not accepted",
             Fault::NotFound => "no such model or address",
@@ -87,7 +87,7 @@ impl Fault {
             Fault::TooLong => "the conversation is too long for this model",
             Fault::Unsupported => "a parameter is not supported",
             Fault::Refused => "the content was refused",
-            Fault::Deadline => "the time for the whole call is over",
+            Fault::Deadline => "the whole call ran out of time",
         }
     }
 

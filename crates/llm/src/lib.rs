@@ -18,6 +18,7 @@ mod fault;
 mod key;
 mod limits;
 mod listing;
+mod lock;
 mod memo;
 mod prices;
 mod provider;

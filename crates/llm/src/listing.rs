@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::{join, join_all, join3};
+use mainstay_message::causes;
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::provider::Dialect;
-use crate::transport::{chain, headers};
+use crate::transport::headers;
 use crate::{Api, Client, Fault, Prices, Provider};
 
 /// A model that a provider offers.
@@ -53,14 +54,31 @@ impl Client {
         };
         let late = |_| format!("no answer within {} s", limit.as_secs_f64());
         let listed = tokio::time::timeout(limit, asker.list()).await.map_err(late)?;
-        if listed.as_ref().is_err_and(|error| error.as_str() == Fault::Auth.words()) {
-            provider.key.refused();
-        }
-        let mut models = listed?;
+        let mut models = listed.map_err(|failed| {
+            if failed == NoList::Fault(Fault::Auth) {
+                provider.key.refused();
+            }
+            failed.to_string()
+        })?;
         let mut seen = HashSet::new();
         models.retain(|model| seen.insert(model.name.clone()));
         Ok(models)
     }
+}
+
+/// Why there is no list.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NoList {
+    #[error("{}", .0.description())]
+    Fault(Fault),
+    #[error("{} ({})", Fault::Network.description(), .0)]
+    Unsent(String),
+    #[error("{0}")]
+    Broken(String),
+    #[error("it answered with {0}")]
+    Status(u16),
+    #[error("its list is too long")]
+    TooLong,
 }
 
 struct Asker<'a> {
@@ -70,7 +88,7 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    async fn list(&self) -> Result<Vec<Listed>, String> {
+    async fn list(&self) -> Result<Vec<Listed>, NoList> {
         match self.provider.api {
             Api::Ollama => self.ollama().await,
             Api::Anthropic => self.anthropic().await,
@@ -78,7 +96,7 @@ impl Asker<'_> {
         }
     }
 
-    async fn ollama(&self) -> Result<Vec<Listed>, String> {
+    async fn ollama(&self) -> Result<Vec<Listed>, NoList> {
         let tags = self.provider.beside(&["tags"]);
         let running = self.provider.beside(&["ps"]);
         let (tags, running) = join(self.get(tags), self.get(running)).await;
@@ -94,7 +112,7 @@ impl Asker<'_> {
         Ok(models)
     }
 
-    /// A model of Ollama's with its details; nothing where it answers nobody.
+    /// A model of Ollama's with its details. Returns `None` if it answers nobody.
     async fn shown(&self, name: &str, loaded: &[Value]) -> Option<Listed> {
         let request = self.pool.post(self.provider.beside(&["show"]));
         let request = request.body(json!({ "model": name }).to_string());
@@ -122,7 +140,7 @@ impl Asker<'_> {
         Some(model)
     }
 
-    async fn anthropic(&self) -> Result<Vec<Listed>, String> {
+    async fn anthropic(&self) -> Result<Vec<Listed>, NoList> {
         let mut models = Vec::new();
         let mut after: Option<String> = None;
         for _ in 0..PAGES {
@@ -141,7 +159,7 @@ impl Asker<'_> {
         Ok(models)
     }
 
-    async fn openai(&self) -> Result<Vec<Listed>, String> {
+    async fn openai(&self) -> Result<Vec<Listed>, NoList> {
         let list = self.get(self.provider.beside(&["models"]));
         if !self.provider.is_loopback() {
             return Ok(self.of_list(&list.await?));
@@ -191,38 +209,38 @@ impl Asker<'_> {
         models
     }
 
-    async fn get(&self, url: Url) -> Result<Value, String> {
+    async fn get(&self, url: Url) -> Result<Value, NoList> {
         self.sent(self.pool.get(url)).await
     }
 
-    async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, String> {
+    async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, NoList> {
         let sent = request.headers(self.headers.clone()).send().await;
         let mut response = sent.map_err(|error| unsent(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(match status.as_u16() {
-                401 | 403 => Fault::Auth.words().to_owned(),
-                404 => Fault::NotFound.words().to_owned(),
-                429 => Fault::RateLimited.words().to_owned(),
-                code => format!("it answered with {code}"),
+                401 | 403 => NoList::Fault(Fault::Auth),
+                404 => NoList::Fault(Fault::NotFound),
+                429 => NoList::Fault(Fault::RateLimited),
+                code => NoList::Status(code),
             });
         }
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|error| chain(&error))? {
+        let broken = |error: reqwest::Error| NoList::Broken(causes(&error));
+        while let Some(bytes) = response.chunk().await.map_err(broken)? {
             body.extend_from_slice(&bytes);
             if body.len() > MOST {
-                return Err("its list is too long".to_owned());
+                return Err(NoList::TooLong);
             }
         }
-        serde_json::from_slice(&body).map_err(|_| Fault::Garbage.words().to_owned())
+        serde_json::from_slice(&body).map_err(|_| NoList::Fault(Fault::Garbage))
     }
 }
 
-/// Why nothing could be sent, in few words: the last cause says it.
-fn unsent(error: &reqwest::Error) -> String {
-    let causes = chain(error);
-    let last = causes.rsplit(": ").next().unwrap_or_default();
-    format!("{} ({last})", Fault::Network.words())
+/// Why nothing could be sent: the first cause says it in few words.
+fn unsent(error: &reqwest::Error) -> NoList {
+    let causes = causes(error);
+    NoList::Unsent(causes.rsplit(": ").next().unwrap_or_default().to_owned())
 }
 
 /// A model of a list, in whichever words its server speaks of windows and prices.

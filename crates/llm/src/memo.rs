@@ -1,9 +1,11 @@
 //! What was written of a conversation before, so that a round costs what is new in it.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use mainstay_message::{AssistantPart, Content, Message};
+
+use crate::lock::lock;
 
 /// What was written of a conversation before. Give the same one with every request of a conversation
 /// whose messages only grow at their end, and a new one when earlier messages change.
@@ -65,7 +67,7 @@ impl Memo {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -93,7 +95,7 @@ impl Whole {
 }
 
 /// How many messages will never change: those before the last one of the model, which what came of it
-/// and what was said meanwhile may still join. Nothing where the messages there could be joined.
+/// and what was said meanwhile may still join. Returns `None` if the messages there could be joined.
 fn settled(messages: &[Message]) -> usize {
     let model = |message: &Message| matches!(message, Message::Assistant(_));
     let last = messages.iter().rposition(model).unwrap_or(0);

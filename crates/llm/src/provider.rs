@@ -49,7 +49,7 @@ impl fmt::Display for Api {
 
 /// A name that is no wire format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no API; use openai-chat, openai-responses, anthropic or ollama")]
+#[error("{0:?} is not a valid API; use openai-chat, openai-responses, anthropic or ollama")]
 pub struct UnknownApi(String);
 
 impl FromStr for Api {

@@ -64,7 +64,7 @@ impl Effort {
 
 /// A name that is no effort.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no effort; use minimal, low, medium or high")]
+#[error("{0:?} is not a valid effort; use minimal, low, medium or high")]
 pub struct UnknownEffort(String);
 
 impl FromStr for Effort {

@@ -4,13 +4,15 @@
 //! they are megabytes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainstay_message::causes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::lock::lock;
 use crate::{Api, Provider, Secret};
 
 /// What kind of connection an address needs.
@@ -41,7 +43,7 @@ impl Transport {
             connect,
         };
         // A panic elsewhere leaves a map of whole pools.
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = lock(&self.pools);
         if let Some(pool) = pools.get(&route) {
             return Ok(pool.clone());
         }
@@ -67,7 +69,9 @@ impl Route {
         if self.loopback {
             builder = builder.no_proxy();
         }
-        builder.build().map_err(|error| format!("no HTTP client can be made: {}", chain(&error)))
+        builder
+            .build()
+            .map_err(|error| format!("could not create an HTTP client: {}", causes(&error)))
     }
 }
 
@@ -75,11 +79,11 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        .map_err(|error| format!("could not set up TLS: {error}"))?;
     let builder = if encrypted {
         builder
             .with_platform_verifier()
-            .map_err(|error| format!("the system's certificates cannot be loaded: {error}"))?
+            .map_err(|error| format!("could not load the system's certificates: {error}"))?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };
@@ -104,7 +108,10 @@ pub(crate) fn headers(provider: &Provider, secret: Option<&Secret>) -> Result<He
             }
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            format!("the key from {} holds characters that cannot be sent", provider.key.describe())
+            format!(
+                "the key from {} contains characters that cannot be sent",
+                provider.key.describe()
+            )
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
@@ -117,21 +124,6 @@ pub(crate) fn headers(provider: &Provider, secret: Option<&Secret>) -> Result<He
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// An error with its causes, without the address, which is known and may be long.
-pub(crate) fn chain(error: &reqwest::Error) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let said = error.to_string();
-        // Some layers only repeat the one below.
-        if !words.iter().any(|before| before.contains(&said)) {
-            words.push(said);
-        }
-        cause = error.source();
-    }
-    if words.is_empty() { error.to_string() } else { words.join(": ") }
 }
 
 #[cfg(test)]

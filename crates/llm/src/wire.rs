@@ -62,7 +62,7 @@ pub(crate) enum Wrong {
 
 impl From<serde_json::Error> for Wrong {
     fn from(error: serde_json::Error) -> Wrong {
-        Wrong::Garbage(format!("an event cannot be read: {error}"))
+        Wrong::Garbage(format!("could not read an event: {error}"))
     }
 }
 

@@ -46,7 +46,7 @@ pub fn folded(name: &str) -> String {
 
 /// The entities that `text` names.
 pub fn found(text: &str) -> Entities {
-    let words = words(text);
+    let words = split_words(text);
     let mut found = Entities::default();
     for name in quoted(text) {
         found.add(&name);
@@ -106,7 +106,7 @@ impl Word<'_> {
     }
 }
 
-fn words(text: &str) -> Vec<Word<'_>> {
+fn split_words(text: &str) -> Vec<Word<'_>> {
     let pieces = text.split_whitespace().map(|piece| {
         let word = piece.trim_matches(EDGES);
         // The dot after an initial does not end a name.

@@ -10,7 +10,7 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// A record does not read back.
-    #[error("{what} cannot be read: {detail}")]
+    #[error("could not read {what}: {detail}")]
     Damaged {
         /// Which record.
         what: String,

@@ -26,4 +26,4 @@ pub use lines::{Line, export, import};
 pub use listing::{List, count, get, list};
 pub use prepared::{CONTENT_LIMIT, Prepared};
 pub use questions::{Answer, Category, Within, about, categories, probe, reason, related};
-pub use search::{Found, Parts, Query, search};
+pub use search::{FoundFact, Parts, Query, search};

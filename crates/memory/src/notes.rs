@@ -90,7 +90,8 @@ pub fn change(
         Ok(planned) => planned,
         Err(refused) => return Ok(Err(refused)),
     };
-    let (now, place) = (tx.now(), scope.column());
+    let now = tx.now();
+    let place = scope.column();
     // Whatever changes goes first: one may take the text that another had.
     let stays =
         |note: &Note| planned.iter().any(|one| one.number == Some(note.number) && !one.changed);

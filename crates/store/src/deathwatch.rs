@@ -31,7 +31,8 @@ pub(crate) fn watch(process: &ProcessIdentity, hub: &Arc<Hub>, topic: &str) -> O
         return None;
     }
     let (stopped, stop) = std::io::pipe().ok()?;
-    let (hub, topic) = (hub.clone(), topic.to_owned());
+    let hub = hub.clone();
+    let topic = topic.to_owned();
     std::thread::Builder::new()
         .name("death-watch".to_owned())
         .spawn(move || {

@@ -23,7 +23,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is something that cannot be read as a file.
-    #[error("{} cannot be opened: {detail}", .path.display())]
+    #[error("could not open {}: {detail}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum Error {
         supported: i64,
     },
     /// The place where something was to be created is taken.
-    #[error("{place} holds data already")]
+    #[error("{place} already contains data")]
     NotEmpty {
         /// The path or address.
         place: String,
@@ -111,7 +111,7 @@ pub enum Error {
         detail: String,
     },
     /// The lease moved on: another holder owns the resource now.
-    #[error("the lease on {resource} moved on; nothing was written")]
+    #[error("the lease on {resource} was taken over; nothing was written")]
     LeaseLost {
         /// The resource.
         resource: String,
@@ -129,7 +129,7 @@ pub enum Error {
     #[error("the transaction panicked and was rolled back: {0}")]
     Panicked(String),
     /// A commit was interrupted and the store could not be asked whether it was made.
-    #[error("it is not known whether the last change was saved: {0}")]
+    #[error("could not tell whether the last change was saved: {0}")]
     OutcomeUnknown(String),
     /// No space is left.
     #[error("no space is left for the store: {0}")]
@@ -146,7 +146,7 @@ pub enum Error {
         limit: Duration,
     },
     /// The database server cannot be reached.
-    #[error("the database server {server} cannot be reached: {detail}")]
+    #[error("could not reach the database server {server}: {detail}")]
     Unreachable {
         /// Host and port, without secrets.
         server: String,
@@ -205,7 +205,7 @@ pub enum Error {
     #[error("the copy is not the same as the store: {0}")]
     CopyDiffers(String),
     /// A store that holds tables of a part that this program does not have.
-    #[error("the store holds the table {0}, which this program does not know")]
+    #[error("the store contains the table {0}, which this program does not know")]
     UnknownTable(String),
     /// A statement the engine does not understand: a defect of the program.
     #[error("a statement failed: {0}")]
@@ -230,7 +230,7 @@ impl Error {
                 quoted(path)
             ),
             Error::Unreadable { path, .. } => {
-                format!("Look at its kind and permissions: ls -ld {}", quoted(path))
+                format!("Check its type and permissions: ls -ld {}", quoted(path))
             }
             Error::NotAStore { .. } => {
                 "Point --store at another file, or at a path that does not exist yet.".to_owned()
@@ -241,11 +241,9 @@ impl Error {
                     .to_owned()
             }
             Error::RestoreInterrupted { .. } => {
-                "Run `mainstay restore FILE` again; it goes on from there.".to_owned()
+                "Run `mainstay restore FILE` again; it continues from there.".to_owned()
             }
-            Error::Replaced { .. } => {
-                "Stop this program and start it again; look at `mainstay doctor`.".to_owned()
-            }
+            Error::Replaced { .. } => "Restart this program and run `mainstay doctor`.".to_owned(),
             Error::NetworkFileSystem { .. } => "Put the store on a local disk with --store PATH, \
                 or keep it in PostgreSQL with --store postgres://…; to insist on this place, \
                 create it with --store 'sqlite:PATH?journal=rollback'."
@@ -256,16 +254,16 @@ impl Error {
                 format!("See which program has it open: fuser -v {}", quoted(path))
             }
             Error::InUse { .. } => "Wait for it, or stop that process, then try again.".to_owned(),
-            Error::LeaseLost { .. } => "Another process goes on with this work.".to_owned(),
+            Error::LeaseLost { .. } => "Another process has taken over this work.".to_owned(),
             Error::OutcomeUnknown(_) | Error::Io(_) | Error::LocksFail { .. } => {
-                "Look at the disk with `mainstay doctor`, then try again.".to_owned()
+                "Check the disk with `mainstay doctor`, then try again.".to_owned()
             }
             Error::Full(_) => {
                 "Free some space on that disk, then try again; nothing that was saved is lost."
                     .to_owned()
             }
             Error::TooSlow { .. } => {
-                "Try again; if it stays slow, look at `mainstay doctor`.".to_owned()
+                "Try again; if it stays slow, run `mainstay doctor`.".to_owned()
             }
             Error::Unreachable { .. } => {
                 "Check that the server runs and that host and port in --store are right.".to_owned()

@@ -163,7 +163,10 @@ pub(crate) fn refuse_missing_directory(path: &Path) -> crate::Result<()> {
 /// `purpose` is part of the name, so that leftovers of one kind are told from those of another.
 pub(crate) fn temporary_beside(path: &Path, purpose: &str) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{} is not the name of a file", path.display()),
+        )
     })?;
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
@@ -195,7 +198,7 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(target),
         }
     }
-    Err(io::Error::other(format!("{} goes round in symbolic links", path.display())))
+    Err(io::Error::other(format!("{} has too many levels of symbolic links", path.display())))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::clock::Deadline;
-use crate::held::held;
+use crate::lock::lock;
 
 /// How long a listener waits at most before it looks again by itself.
 pub const SLOW_POLL: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ impl Hub {
             rung: Mutex::new(false),
             changed: Condvar::new(),
         });
-        let mut listeners = held(&self.listeners);
+        let mut listeners = lock(&self.listeners);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&bell));
         Listener { bell }
@@ -59,9 +59,9 @@ impl Hub {
     }
 
     fn ring_where(&self, wanted: impl Fn(&Bell) -> bool) {
-        for bell in held(&self.listeners).iter().filter_map(Weak::upgrade) {
+        for bell in lock(&self.listeners).iter().filter_map(Weak::upgrade) {
             if wanted(&bell) {
-                *held(&bell.rung) = true;
+                *lock(&bell.rung) = true;
                 bell.changed.notify_all();
             }
         }
@@ -74,7 +74,7 @@ impl Listener {
     /// before the call is not lost.
     pub fn wait(&self, patience: Duration) -> bool {
         let deadline = Deadline::after(patience.min(SLOW_POLL));
-        let mut rung = held(&self.bell.rung);
+        let mut rung = lock(&self.bell.rung);
         while !*rung {
             let left = deadline.left();
             if left.is_zero() {
@@ -110,6 +110,6 @@ mod tests {
         let hub = Hub::default();
         drop(hub.listen(["a".to_owned()]));
         let _kept = hub.listen(["a".to_owned()]);
-        assert_eq!(held(&hub.listeners).len(), 1);
+        assert_eq!(lock(&hub.listeners).len(), 1);
     }
 }

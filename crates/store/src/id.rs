@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::Mutex;
 
 use crate::clock::wall_millis;
+use crate::lock::lock;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 20;
@@ -56,7 +57,7 @@ impl Id {
     /// Makes a new id that sorts after every other one made by this process.
     pub fn new() -> Self {
         let since = (wall_millis() - EPOCH_MILLIS).clamp(0, (1 << TIME_BITS) - 1);
-        let mut maker = MAKER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut maker = lock(&MAKER);
         // The topmost random bit stays free, so that a burst can count up without running over.
         let random = u128::from(maker.random()) & ((1 << (RANDOM_BITS - 1)) - 1);
         let fresh = (u128::from(since.cast_unsigned()) << RANDOM_BITS) | random;

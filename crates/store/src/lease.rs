@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::{Deadline, millis};
-use crate::held::held;
 use crate::identity::{Liveness, ProcessIdentity};
 use crate::lease_keeper::{Grant, LeaseKeeper};
+use crate::lock::lock;
 use crate::tx::{Dialect, is_topic};
 use crate::{Error, ReadTx, Result, Store, WriteTx, params};
 
@@ -273,7 +273,9 @@ impl LeaseRow {
     fn from(row: &crate::Row<'_>) -> Result<Self> {
         let process: Option<String> = row.get(1)?;
         let process = process.map(|text| {
-            text.parse().map_err(|()| Error::Statement(format!("\"{text}\" names no process")))
+            text.parse().map_err(|()| {
+                Error::Statement(format!("\"{text}\" is not a valid process identity"))
+            })
         });
         let (resource, epoch, beat, ttl): (String, i64, i64, i64) =
             (row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?);
@@ -300,7 +302,7 @@ impl ReadTx<'_> {
 impl Observations {
     /// The uptime at which this beat of this holder was first seen.
     fn first_seen(&self, holder: &Holder, uptime: i64) -> i64 {
-        let mut seen = held(&self.0);
+        let mut seen = lock(&self.0);
         let entry =
             seen.entry(holder.resource.clone()).or_insert((holder.epoch, holder.beat, uptime));
         if (entry.0, entry.1) != (holder.epoch, holder.beat) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::clock::{Clock, millis};
-use crate::held::held;
 use crate::lease::{release, renewal};
+use crate::lock::lock;
 use crate::store::Inner;
 use crate::{Result, Store};
 
@@ -36,7 +36,8 @@ pub(crate) struct Grant {
 
 impl Grant {
     pub(crate) fn new(resource: String, epoch: i64, ttl: Duration, uptime: i64) -> Self {
-        let (renewed_at, ended) = (AtomicI64::new(uptime), AtomicBool::new(false));
+        let renewed_at = AtomicI64::new(uptime);
+        let ended = AtomicBool::new(false);
         Self { resource, epoch, ttl: millis(ttl), renewed_at, ended }
     }
 
@@ -74,7 +75,8 @@ impl LeaseKeeper {
                 changed: Condvar::new(),
                 stop: AtomicBool::new(false),
             });
-            let (theirs, inner) = (work.clone(), Arc::downgrade(&store.inner));
+            let theirs = work.clone();
+            let inner = Arc::downgrade(&store.inner);
             let spawned = std::thread::Builder::new()
                 .name("lease-keeper".to_owned())
                 .spawn(move || theirs.keep(&inner));
@@ -87,7 +89,7 @@ impl LeaseKeeper {
     }
 
     pub(crate) fn add(&self, grant: &Arc<Grant>) {
-        held(&self.work.grants).push(Arc::downgrade(grant));
+        lock(&self.work.grants).push(Arc::downgrade(grant));
         self.work.changed.notify_one();
     }
 }
@@ -95,9 +97,9 @@ impl LeaseKeeper {
 impl LeaseKeeper {
     /// Lets a lease go as soon as possible.
     pub(crate) fn let_go(&self, grant: Arc<Grant>) {
-        held(&self.work.dropped).push(grant);
+        lock(&self.work.dropped).push(grant);
         // Under the lock of those who wait, so that it is not missed.
-        drop(held(&self.work.grants));
+        drop(lock(&self.work.grants));
         self.work.changed.notify_one();
     }
 }
@@ -105,7 +107,7 @@ impl LeaseKeeper {
 impl Drop for LeaseKeeper {
     fn drop(&mut self) {
         self.work.stop.store(true, Ordering::Release);
-        drop(held(&self.work.grants));
+        drop(lock(&self.work.grants));
         self.work.changed.notify_one();
     }
 }
@@ -118,7 +120,7 @@ impl Work {
             let uptime = store.inner.clock.uptime_millis();
             let due: Vec<Arc<Grant>> =
                 self.live().into_iter().filter(|grant| grant.due_at() <= uptime).collect();
-            let dropped = std::mem::take(&mut *held(&self.dropped));
+            let dropped = std::mem::take(&mut *lock(&self.dropped));
             let done = renew(&store, &due).and_then(|()| let_go(&store, &dropped));
             retry = match done {
                 Ok(()) => Duration::ZERO,
@@ -134,7 +136,7 @@ impl Work {
     }
 
     fn live(&self) -> Vec<Arc<Grant>> {
-        let mut grants = held(&self.grants);
+        let mut grants = lock(&self.grants);
         grants.retain(|grant| {
             grant.upgrade().is_some_and(|grant| !grant.ended.load(Ordering::Acquire))
         });
@@ -145,8 +147,8 @@ impl Work {
     /// under one lock: a lease that is added meanwhile is not missed.
     fn pause(&self, clock: &dyn Clock, retry: Duration) {
         const LONGEST: Duration = Duration::from_secs(60);
-        let grants = held(&self.grants);
-        if self.stop.load(Ordering::Acquire) || !held(&self.dropped).is_empty() {
+        let grants = lock(&self.grants);
+        if self.stop.load(Ordering::Acquire) || !lock(&self.dropped).is_empty() {
             return;
         }
         let uptime = clock.uptime_millis();

@@ -88,7 +88,7 @@ fn sqlite(rest: &str) -> Result<Location> {
         "journal=rollback" => Journal::Rollback,
         other => {
             return Err(Error::BadAddress(format!(
-                "\"{other}\" is not known; there is journal=wal and journal=rollback"
+                "\"{other}\" is not a valid option; use journal=wal or journal=rollback"
             )));
         }
     };
@@ -124,7 +124,7 @@ fn postgres(text: &str) -> Result<Location> {
         wrong(&std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string))
     })?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-        return Err(Error::BadAddress("it names no host".to_owned()));
+        return Err(Error::BadAddress("it has no host".to_owned()));
     }
     Ok(Location::Postgres { url, schema })
 }

@@ -14,7 +14,8 @@ impl WriteTx<'_> {
         if let Some(owner) = self.find_owner(name)? {
             return Ok(owner);
         }
-        let (id, now) = (Id::new(), self.now());
+        let id = Id::new();
+        let now = self.now();
         self.execute(
             "INSERT INTO owners (id, name, created_at) VALUES (?1, ?2, ?3)",
             params![id, name, now],

@@ -18,10 +18,10 @@ pub(crate) fn build(
         .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .unwrap_or_else(|error| panic!("{what} cannot be built: {error}."));
+        .unwrap_or_else(|error| panic!("Could not build {what}: {error}."));
     assert!(
         output.status.success(),
-        "{what} cannot be built:\n{}",
+        "Could not build {what}:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout)

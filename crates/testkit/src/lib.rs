@@ -11,6 +11,7 @@
     reason = "test-only code: a panic is its error, and it stands outside the product's seams"
 )]
 
+pub mod capability;
 pub mod disk;
 pub mod mcp;
 pub mod model;

@@ -68,7 +68,7 @@ impl McpServer {
         self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// What an honest server answers to a message; nothing where it wants no answer.
+    /// What an honest server answers to a message. Returns `None` if it wants no answer.
     pub fn answer(&self, message: &Value) -> Option<Value> {
         let id = message.get("id")?;
         let result = match message["method"].as_str()? {

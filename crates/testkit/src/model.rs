@@ -19,7 +19,6 @@
 //! ]);
 //! ```
 
-mod asked;
 mod catalogue;
 mod check;
 mod delivery;
@@ -30,18 +29,19 @@ mod prepared;
 mod program;
 mod render;
 mod reply;
+mod request;
 mod script;
 mod seal;
 mod server;
 mod shape;
 
-pub use asked::{Asked, AskedCall};
 pub use catalogue::{Catalogue, Offered};
 pub use check::check;
 pub use gate::Gate;
 pub use prepared::{Checking, PreparedServer};
 pub use program::ModelProgram;
 pub use reply::Reply;
+pub use request::{ModelRequest, RequestedCall};
 pub use script::{Replies, Rounds, Script, rounds};
 pub use seal::{sealed, signature};
 pub use server::ModelServer;

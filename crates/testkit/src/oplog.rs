@@ -39,7 +39,7 @@ pub fn read(path: &Path) -> Vec<Op> {
     match std::fs::read(path) {
         Ok(bytes) => parse(&bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => panic!("The operation log cannot be read: {error}."),
+        Err(error) => panic!("Could not read the operation log: {error}."),
     }
 }
 

@@ -162,7 +162,8 @@ impl PowerCut {
     /// many there were. Panics with the state, and how to see it again, where the check does.
     pub fn verify(&self, check: impl Fn(&State, &Path) + Sync) -> usize {
         let states = Mutex::new(self.states());
-        let (checked, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let checked = AtomicUsize::new(0);
+        let stop = AtomicBool::new(false);
         let work = || {
             while !stop.load(Ordering::Relaxed) {
                 let next = states.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();

@@ -31,12 +31,12 @@ pub fn example(name: &str) -> PathBuf {
 pub fn wait_for(what: &str, deadline: Duration, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < deadline, "Waited {deadline:?} in vain for: {what}.");
+        assert!(start.elapsed() < deadline, "Timed out after {deadline:?} waiting for: {what}.");
         thread::sleep(Duration::from_millis(3));
     }
 }
 
-/// Waits for a child to end; nothing where the deadline comes first.
+/// Waits for a child to end. Returns `None` if the deadline comes first.
 pub fn wait_with_deadline(child: &mut Child, deadline: Duration) -> Option<ExitStatus> {
     let end = Instant::now() + deadline;
     // Our own child: not reaped yet, so the id cannot have been given to another.
@@ -50,7 +50,7 @@ pub fn wait_with_deadline(child: &mut Child, deadline: Duration) -> Option<ExitS
         let timeout = Timespec::try_from(left).expect("a deadline fits into a timespec");
         match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => panic!("A child cannot be polled: {error}."),
+            Err(error) => panic!("Could not poll a child: {error}."),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Running {
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}."));
+            .unwrap_or_else(|error| panic!("Could not start {command:?}: {error}."));
         let output = child.stdout.take().expect("standard output is piped");
         let (sender, lines) = channel();
         // Ends with the child's output; a test that stops listening ends it too.
@@ -94,7 +94,7 @@ impl Running {
     /// Sends a signal; a child that has ended and was not waited for takes it silently.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal)
-            .unwrap_or_else(|error| panic!("{signal:?} cannot be sent: {error}."));
+            .unwrap_or_else(|error| panic!("Could not send {signal:?}: {error}."));
     }
 
     /// Stops the child where it stands.

@@ -106,7 +106,7 @@ impl Shim {
         let directory = directory.as_ref();
         let under = directory
             .canonicalize()
-            .unwrap_or_else(|error| panic!("{} cannot be watched: {error}.", directory.display()));
+            .unwrap_or_else(|error| panic!("Could not watch {}: {error}.", directory.display()));
         let scratch = TempDir::with_prefix("faultshim-").expect("a temporary directory");
         Self {
             under,

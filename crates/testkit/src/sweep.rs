@@ -102,7 +102,9 @@ impl Sweep {
         let points = self.one(Mode::Count, 0, &prepare, &verify).0;
         assert!(points > 0, "The command passed no point: it is not run under the shim.");
         let only = std::env::var(ONLY_VARIABLE).ok();
-        let (next, struck, stop) = (AtomicU64::new(1), AtomicU64::new(0), AtomicBool::new(false));
+        let next = AtomicU64::new(1);
+        let struck = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
         let work = || {
             while !stop.load(Ordering::Relaxed) {
                 let point = next.fetch_add(self.step, Ordering::Relaxed);
@@ -155,7 +157,7 @@ impl Sweep {
             .stdout(File::create(&stdout).expect("a temporary file"))
             .stderr(File::create(&stderr).expect("a temporary file"))
             .spawn()
-            .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}."));
+            .unwrap_or_else(|error| panic!("Could not start {command:?}: {error}."));
         let Some(status) = wait_with_deadline(&mut child, self.deadline) else {
             // It was not reaped, so the group is still that of this child.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);

@@ -111,7 +111,7 @@ fn sync(inode: u64, path: &str) -> Op {
     Op::SyncFile { inode, path: path.into() }
 }
 
-/// The contents that a file may have after the last operation; nothing where it is not there.
+/// The contents that a file may have after the last operation. Returns `None` if it is not there.
 fn endings(mut operations: Vec<Op>, path: &str) -> BTreeSet<Option<String>> {
     // So that no ending is left out for being the same as the beginning.
     operations.push(Op::Acknowledge { data: vec![1] });

@@ -58,7 +58,7 @@ fn a_killed_child_says_so() {
 }
 
 #[test]
-#[should_panic(expected = "Waited 20ms in vain for: the moon.")]
+#[should_panic(expected = "Timed out after 20ms waiting for: the moon.")]
 fn waiting_in_vain_names_what_was_waited_for() {
     wait_for("the moon", Duration::from_millis(20), || false);
 }

@@ -22,7 +22,7 @@ impl File {
         Self { path: path.to_owned(), bytes: text.as_bytes().to_vec() }
     }
 
-    /// The text, or nothing when this is a binary file.
+    /// The text. Returns `None` if this is a binary file.
     pub fn text(&self) -> Option<&str> {
         if self.bytes.contains(&0) { None } else { std::str::from_utf8(&self.bytes).ok() }
     }
@@ -71,7 +71,7 @@ pub fn tree() -> io::Result<Vec<File>> {
 /// Panics with one violation a line, unless there is none.
 #[track_caller]
 pub fn assert_none(violations: &[String]) {
-    assert!(violations.is_empty(), "{} to mend:\n{}", violations.len(), violations.join("\n"));
+    assert!(violations.is_empty(), "{} to fix:\n{}", violations.len(), violations.join("\n"));
 }
 
 #[expect(clippy::disallowed_methods, reason = "git lists the tree for tests; no agent runs here")]

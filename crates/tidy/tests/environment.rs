@@ -1,4 +1,5 @@
-//! Every environment variable of ours is in one registry, and the README explains it.
+//! Every environment variable of ours is in one registry, and a document explains it: the page on configuration
+//! those of the product, CONTRIBUTING.md those of the tests.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +7,25 @@ use mainstay_tidy::File;
 
 // Without their underscores these do not look like variables to the check itself.
 const PRODUCT: &str = "MAINSTAY";
+const TESTS: &str = concat!("MAINSTAY", "_TEST");
 const FAULTS: &str = "FAULTSHIM";
 
 const PRODUCT_REGISTRY: &str = "crates/mainstay/src/env.rs";
 const FAULTS_REGISTRY: &str = "crates/faultshim/src/";
-const README: &str = "README.md";
+const TESTS_REGISTRY: &str = "crates/testkit/src/capability.rs";
+const PAGE: &str = "docs/configuration.md";
+const CONTRIBUTING: &str = "CONTRIBUTING.md";
 
 fn violations(files: &[File]) -> Vec<String> {
     let texts = || files.iter().filter_map(|file| Some((file.path.as_str(), file.text()?)));
-    let product: BTreeSet<_> = texts()
-        .filter(|(path, _)| *path == PRODUCT_REGISTRY)
-        .flat_map(|(_, text)| names(text, PRODUCT).into_iter().filter(|name| quoted(text, name)))
-        .collect();
+    let quoted_in = |registry: &str, prefix: &str| -> BTreeSet<&str> {
+        let registry = texts().filter(|(path, _)| *path == registry);
+        registry
+            .flat_map(|(_, text)| names(text, prefix).into_iter().filter(|name| quoted(text, name)))
+            .collect()
+    };
+    let product = quoted_in(PRODUCT_REGISTRY, PRODUCT);
+    let tests = quoted_in(TESTS_REGISTRY, TESTS);
     let faults: BTreeSet<_> = texts()
         .filter(|(path, _)| path.starts_with(FAULTS_REGISTRY))
         .flat_map(|(_, text)| names(text, FAULTS))
@@ -25,20 +33,29 @@ fn violations(files: &[File]) -> Vec<String> {
 
     let mut violations = Vec::new();
     for (path, text) in texts() {
-        for name in names(text, PRODUCT).difference(&product) {
+        let of_tests = names(text, TESTS);
+        for name in of_tests.difference(&tests) {
+            violations.push(format!("{path}: {name} is not registered in {TESTS_REGISTRY}"));
+        }
+        for name in
+            names(text, PRODUCT).difference(&product).filter(|name| !of_tests.contains(*name))
+        {
             violations.push(format!("{path}: {name} is not registered in {PRODUCT_REGISTRY}"));
         }
         for name in names(text, FAULTS).difference(&faults) {
             violations.push(format!("{path}: {name} is not read under {FAULTS_REGISTRY}"));
         }
     }
-    match texts().find(|(path, _)| *path == README) {
-        Some((_, readme)) => {
-            for name in product.difference(&names(readme, PRODUCT)) {
-                violations.push(format!("{README} does not mention {name}"));
+    for (document, prefix, registered) in [(PAGE, PRODUCT, &product), (CONTRIBUTING, TESTS, &tests)]
+    {
+        match texts().find(|(path, _)| *path == document) {
+            Some((_, text)) => {
+                for name in registered.difference(&names(text, prefix)) {
+                    violations.push(format!("{document} does not mention {name}"));
+                }
             }
+            None => violations.push(format!("there is no {document} to explain the variables")),
         }
-        None => violations.push(format!("there is no {README} to explain the variables")),
     }
     violations
 }
@@ -72,9 +89,12 @@ fn an_unregistered_or_unexplained_variable_is_found() {
     let kill = format!("{FAULTS}_KILL_AT");
     let registry = File::new(PRODUCT_REGISTRY, &format!("(\"{home}\", \"where all state is\")"));
     let shim = File::new("crates/faultshim/src/plan.rs", &format!("c\"{kill}\""));
-    let readme = File::new(README, &format!("Set `{home}` to move it; all are {PRODUCT}_*."));
-    let used = File::new("scripts/test", &format!("{home}=x {kill}=3 run"));
-    let whole = [registry, shim, readme, used];
+    let readme = File::new(PAGE, &format!("Set `{home}` to move it; all are {PRODUCT}_*."));
+    let allow = format!("{TESTS}_ALLOW");
+    let tests = File::new(TESTS_REGISTRY, &format!("const ALLOW: &str = \"{allow}\";"));
+    let contributing = File::new(CONTRIBUTING, &format!("Set `{allow}` to skip."));
+    let used = File::new("scripts/test", &format!("{home}=x {kill}=3 {allow}=y run"));
+    let whole = [registry, shim, tests, readme, contributing, used];
     mainstay_tidy::assert_none(&violations(&whole));
 
     let with = |path: &str, text: &str| {
@@ -87,7 +107,15 @@ fn an_unregistered_or_unexplained_variable_is_found() {
         [format!("a.rs: {ghost} is not registered in {PRODUCT_REGISTRY}")]
     );
     assert_eq!(with("a.md", &format!("{FAULTS}_GHOST")).len(), 1);
-    assert_eq!(with(README, "nothing"), [format!("README.md does not mention {home}")]);
+    assert_eq!(with(PAGE, "nothing"), [format!("docs/configuration.md does not mention {home}")]);
+    assert_eq!(
+        with("a.rs", &format!("{TESTS}_GHOST")),
+        [format!("a.rs: {TESTS}_GHOST is not registered in {TESTS_REGISTRY}")]
+    );
+    assert_eq!(
+        with(CONTRIBUTING, "nothing"),
+        [format!("CONTRIBUTING.md does not mention {allow}")]
+    );
     // A comment in the registry's file does not register.
     assert_eq!(with("a.rs", &home).len(), 0);
     assert!(!with(PRODUCT_REGISTRY, &format!("// {home}")).is_empty());

@@ -42,7 +42,7 @@ fn unresolved(files: &[File], from: &str, target: &str) -> Option<String> {
     }
 }
 
-/// The path from the root that a link means, or nothing when it climbs out or is absolute.
+/// The path from the root that a link means. Returns `None` if it climbs out or is absolute.
 fn resolve(from: &str, relative: &str) -> Option<String> {
     if relative.is_empty() {
         return Some(from.to_owned());

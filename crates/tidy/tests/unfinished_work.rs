@@ -37,7 +37,7 @@ fn complaint(line: &str) -> Option<String> {
     }
     let (condition, off) = SWITCHED_OFF_SOMEWHERE;
     if line.contains(SWITCHED_OFF) || (line.contains(condition) && line.contains(off)) {
-        return Some("a test that never runs proves nothing; mend or delete it".to_owned());
+        return Some("a test that never runs proves nothing; fix or delete it".to_owned());
     }
     None
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Outcome, schema};
 
 /// Asks the person.
@@ -38,7 +38,11 @@ impl Tool for AskUser {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Alone, wall: Duration::from_secs(1) }
+        Traits {
+            replay: Replay::Pure,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(1),
+        }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

@@ -34,7 +34,7 @@ pub(crate) use open::{Closed, open, whole};
 pub(crate) use read::media_type;
 pub use seen::Seen;
 
-use crate::{Beside, Replay, Tool, Traits};
+use crate::{Concurrency, Replay, Tool, Traits};
 
 /// The tools that look at files and change them, in the order in which a model is told of them.
 pub fn file_tools() -> Vec<Arc<dyn Tool>> {
@@ -49,8 +49,11 @@ pub fn file_tools() -> Vec<Arc<dyn Tool>> {
 }
 
 /// The traits of the tools that only look.
-const LOOKS: Traits =
-    Traits { replay: Replay::Pure, beside: Beside::Others, wall: Duration::from_secs(120) };
+const LOOKS: Traits = Traits {
+    replay: Replay::Pure,
+    concurrency: Concurrency::Parallel,
+    wall: Duration::from_secs(120),
+};
 
 /// A file above this is neither hashed nor compared with anything: 64 MiB.
 const LARGE: u64 = 64 << 20;

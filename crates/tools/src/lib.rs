@@ -34,8 +34,8 @@ pub use process::{KnownProcess, Process, ProcessState, Processes};
 pub use reader::Reader;
 pub use schema::{arguments, parameters};
 pub use shell::Shell;
-pub use todo::{Progress, Step, Steps, Todo};
-pub use tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+pub use todo::{Progress, Steps, Todo, TodoStep};
+pub use tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 pub use web::{Fetch, Web, WebSearch};
 pub use workplace::Workplace;
 

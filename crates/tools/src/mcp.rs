@@ -11,13 +11,13 @@ mod client;
 mod error;
 mod http;
 mod process;
-mod spoken;
+mod tool;
 
 pub use client::{Client, Limits};
 pub use error::McpError;
 pub use http::Service;
 pub use process::Program;
-pub use spoken::{Answer, Tool};
+pub use tool::{Answer, Tool};
 
 /// Where a server is.
 #[derive(Clone, Debug)]

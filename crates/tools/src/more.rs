@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 /// The most that is told of one tool, and of all; beyond it they are named only.
@@ -54,7 +54,7 @@ impl MoreTools {
         let (known, unknown): (Vec<_>, Vec<_>) =
             wanted.iter().partition(|name| self.names.contains(name));
         if known.is_empty() {
-            let words = format!("Nothing was loaded. There are: {}.", self.names.join(", "));
+            let words = format!("Nothing was loaded. Available: {}.", self.names.join(", "));
             return Outcome::failed(words);
         }
         let mut loaded: Vec<String> = Vec::new();
@@ -66,7 +66,7 @@ impl MoreTools {
         let mut words = format!("Loaded: {}.", loaded.join(", "));
         if !unknown.is_empty() {
             words.push_str(&format!(
-                " There is no {}.",
+                " Not found: {}.",
                 unknown.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
             ));
         }
@@ -81,11 +81,15 @@ impl Tool for MoreTools {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: Duration::from_secs(10) }
+        Traits {
+            replay: Replay::Pure,
+            concurrency: Concurrency::Parallel,
+            wall: Duration::from_secs(10),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -132,7 +136,7 @@ mod tests {
         assert_eq!(outcome.facts, [Fact::Loaded { tool: "b".to_owned() }]);
         assert_eq!(
             outcome,
-            Outcome { facts: outcome.facts.clone(), ..Outcome::said("Loaded: b. There is no x.") }
+            Outcome { facts: outcome.facts.clone(), ..Outcome::said("Loaded: b. Not found: x.") }
         );
         assert!(more.load(&["x".to_owned()]).failed);
     }

@@ -3,7 +3,7 @@
 use mainstay_message::{Content, Image};
 use serde::{Deserialize, Serialize};
 
-use crate::todo::Step;
+use crate::todo::TodoStep;
 
 /// What came of a call: what the model reads, and what has to be remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub enum Fact {
     /// The list of steps that is in force from now on.
     Steps {
         /// All of them, in order.
-        steps: Vec<Step>,
+        steps: Vec<TodoStep>,
     },
     /// Nobody knows whether the call had its effect.
     InDoubt,

@@ -1,6 +1,8 @@
 //! Where words of a session came from, for tools that leave something to later ones.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use mainstay_store::lock;
 
 use crate::Fact;
 
@@ -12,14 +14,14 @@ impl Outside {
     /// Takes note of what a call left.
     pub fn note(&self, fact: &Fact) {
         if let Fact::Outside { origin } = fact {
-            let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = lock(&self.0);
             first.get_or_insert_with(|| origin.clone());
         }
     }
 
-    /// Where they came from; nothing where there are none.
+    /// Where they came from. Returns `None` if there are none.
     pub fn first(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -14,8 +14,8 @@ pub use registry::{KnownProcess, ProcessState, Processes};
 
 use crate::keeper::{Attached, Collected, Ended, KeeperError, Status};
 use crate::outcome::Piece;
-use crate::shell::{self, Found, Stands};
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::shell::{self, CallState, RecoveredCall};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Settled, schema};
 
 /// How much of an output is shown at once.
@@ -63,8 +63,8 @@ impl Tool for Process {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "process".to_owned(),
-            description: "Runs commands in the background and looks after them. You are told when \
-                          one ends; acknowledge that once you have acted on it. They end when the \
+            description: "Runs and manages commands in the background. You are notified when \
+                          one ends; acknowledge it once you have acted on it. They end when the \
                           agent does."
                 .to_owned(),
             parameters: schema::parameters::<Arguments>(),
@@ -72,7 +72,11 @@ impl Tool for Process {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Kept, beside: Beside::Alone, wall: LONGEST_WAIT + MARGIN }
+        Traits {
+            replay: Replay::Kept,
+            concurrency: Concurrency::Exclusive,
+            wall: LONGEST_WAIT + MARGIN,
+        }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -120,7 +124,7 @@ async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Settled {
     match verb(call) {
         Some(Verb::Start) => {}
         Some(Verb::Write) => {
-            return Settled::Unknown("The text may have been written or not.".to_owned());
+            return Settled::Unknown("The text may or may not have been written.".to_owned());
         }
         // Done twice, they do the same.
         _ => return Settled::NotStarted,
@@ -130,16 +134,16 @@ async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Settled {
     };
     let command = arguments.command.unwrap_or_default();
     let keeper = plan.and_then(shell::planned).unwrap_or_default();
-    match shell::standing(call, plan).await {
-        Stands::Running => Settled::Done(started(call, keeper, &command)),
-        Stands::Found(Found::Ended(ended)) => {
+    match shell::call_state(call, plan).await {
+        CallState::Running => Settled::Done(started(call, keeper, &command)),
+        CallState::Over(RecoveredCall::Ended(ended)) => {
             let mut outcome = started(call, keeper, &command);
             call.workplace.processes.ended(call.id, &ended);
             outcome.pieces.push(Piece::Said(format!("It has ended: {}.", ended.how)));
             Settled::Done(outcome)
         }
-        Stands::Found(Found::NotStarted) => Settled::NotStarted,
-        Stands::Found(Found::Unknown(words)) => Settled::Unknown(words),
+        CallState::Over(RecoveredCall::NotStarted) => Settled::NotStarted,
+        CallState::Over(RecoveredCall::Unknown(words)) => Settled::Unknown(words),
     }
 }
 
@@ -150,14 +154,14 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
         arguments
             .process
             .as_deref()
-            .ok_or_else(|| Outcome::failed("Say which process, by its name. Nothing was done."))
+            .ok_or_else(|| Outcome::failed("Name the process. Nothing was done."))
     };
     match arguments.action {
         Verb::Start => {
             let command = arguments
                 .command
                 .as_deref()
-                .ok_or_else(|| Outcome::failed("Say which command to start. Nothing was done."))?;
+                .ok_or_else(|| Outcome::failed("Name the command to start. Nothing was done."))?;
             start(call, plan, command).await
         }
         Verb::List => Ok(list(call).await),
@@ -180,7 +184,7 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
             let limit = match arguments.seconds {
                 None => DEFAULT_WAIT,
                 Some(seconds) => Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| Outcome::failed("The seconds must not be below 0."))?
+                    .map_err(|_| Outcome::failed("`seconds` must not be negative."))?
                     .min(LONGEST_WAIT),
             };
             let name = name()?;
@@ -222,7 +226,7 @@ async fn start(
 
 fn started(call: Invocation<'_>, keeper: &str, command: &str) -> Outcome {
     call.workplace.processes.started(call.id, keeper, command);
-    Outcome::said(format!("Started the process {}.", call.id)).fact(Fact::Background {
+    Outcome::said(format!("Started process {}.", call.id)).fact(Fact::Background {
         process: call.id.to_owned(),
         keeper: keeper.to_owned(),
         command: command.to_owned(),
@@ -236,7 +240,7 @@ enum View {
     /// Its keeper is gone and told how it ended.
     Past(Box<Ended>),
     /// Only the journal knows.
-    Told(String),
+    FromJournal(String),
     Unknown,
 }
 
@@ -262,9 +266,9 @@ async fn view(call: Invocation<'_>, name: &str) -> Result<View, KeeperError> {
         workplace.processes.ended(name, &ended);
         return Ok(View::Past(Box::new(ended)));
     }
-    Ok(View::Told(match known.state {
+    Ok(View::FromJournal(match known.state {
         ProcessState::Ended(how) | ProcessState::Acknowledged(how) => format!("ended, {how}"),
-        ProcessState::Running => "gone with its keeper; how it ended is not known".to_owned(),
+        ProcessState::Running => "gone with its keeper; how it ended is unknown".to_owned(),
     }))
 }
 
@@ -302,7 +306,7 @@ async fn list(call: Invocation<'_>) -> Outcome {
     let mut lines = String::new();
     for (name, command) in names {
         let state = match view(call, &name).await {
-            Ok(view) => words(&view),
+            Ok(view) => state_text(&view),
             Err(error) => error.to_string(),
         };
         lines.push_str(&format!("{name}: {command}: {state}\n"));
@@ -311,7 +315,7 @@ async fn list(call: Invocation<'_>) -> Outcome {
 }
 
 /// How a process stands, in words.
-fn words(view: &View) -> String {
+fn state_text(view: &View) -> String {
     match view {
         View::Live(status) => {
             let took = status.took.as_secs_f64();
@@ -324,14 +328,14 @@ fn words(view: &View) -> String {
             }
         }
         View::Past(ended) => format!("ended, {} ({:.1} s)", ended.how, ended.took.as_secs_f64()),
-        View::Told(words) => words.clone(),
-        View::Unknown => "not known".to_owned(),
+        View::FromJournal(words) => words.clone(),
+        View::Unknown => "unknown".to_owned(),
     }
 }
 
 async fn poll(call: Invocation<'_>, name: &str) -> Result<Outcome, Outcome> {
     let view = view(call, name).await.map_err(|error| Outcome::failed(error.to_string()))?;
-    let outcome = Outcome::said(format!("{name}: {}", words(&view)));
+    let outcome = Outcome::said(format!("{name}: {}", state_text(&view)));
     let (from, bytes) = match &view {
         View::Live(status) => {
             let from = status.total.saturating_sub(GLANCE);
@@ -345,7 +349,7 @@ async fn poll(call: Invocation<'_>, name: &str) -> Result<Outcome, Outcome> {
             let start = whole.len().saturating_sub(usize::try_from(GLANCE).unwrap_or(usize::MAX));
             (ended.output.total - (whole.len() - start) as u64, whole[start..].to_vec())
         }
-        View::Told(_) => return Ok(outcome),
+        View::FromJournal(_) => return Ok(outcome),
         View::Unknown => return Err(unknown(name)),
     };
     if bytes.is_empty() {
@@ -368,7 +372,7 @@ async fn read(call: Invocation<'_>, name: &str, offset: u64) -> Result<Outcome, 
         Ok(part) => part,
         Err(KeeperError::Unknown(_) | KeeperError::Lost) => match view(call, name).await {
             Ok(View::Past(ended)) => ended.output.part(offset, PAGE),
-            Ok(View::Told(words)) => {
+            Ok(View::FromJournal(words)) => {
                 return Err(Outcome::failed(format!("Its output is gone; it {words}.")));
             }
             _ => return Err(unknown(name)),
@@ -378,7 +382,7 @@ async fn read(call: Invocation<'_>, name: &str, offset: u64) -> Result<Outcome, 
     let end = from + bytes.len() as u64;
     let mut first = format!("Bytes {from} to {end} of {total}.");
     if from > offset {
-        first.push_str(&format!(" Those before, from {offset} on, were not kept."));
+        first.push_str(&format!(" Earlier bytes, from {offset} on, were not kept."));
     }
     Ok(Outcome::said(first).data(String::from_utf8_lossy(&bytes)))
 }
@@ -393,7 +397,7 @@ async fn acknowledge(call: Invocation<'_>, name: &str) -> Result<Outcome, Outcom
             }
         },
         View::Past(ended) => ended.how.to_string(),
-        View::Told(words) => words.clone(),
+        View::FromJournal(words) => words.clone(),
         View::Unknown => return Err(unknown(name)),
     };
     call.workplace.processes.acknowledge(name, how);

@@ -113,7 +113,7 @@ impl Reader {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| format!("the reader of documents cannot be started: {error}"))?;
+            .map_err(|error| format!("could not start the document reader: {error}"))?;
         let input = child.stdin.take();
         let output = child.stdout.take();
         let exchange = async {
@@ -135,12 +135,14 @@ impl Reader {
         };
         let (answer, status) = timeout(PATIENCE, exchange)
             .await
-            .map_err(|_| format!("it cannot be read within {} s", PATIENCE.as_secs()))?
-            .map_err(|error| format!("the reader of documents failed: {error}"))?;
+            .map_err(|_| format!("reading it took longer than {} s", PATIENCE.as_secs()))?
+            .map_err(|error| format!("the document reader failed: {error}"))?;
         if !status.success() {
-            return Err("it broke its reader, or needs too much memory or time".to_owned());
+            return Err(
+                "it crashed the document reader, or needs too much memory or time".to_owned()
+            );
         }
         serde_json::from_slice::<Result<Pdf, String>>(&answer)
-            .unwrap_or_else(|_| Err("its reader gave no answer".to_owned()))
+            .unwrap_or_else(|_| Err("the document reader gave no answer".to_owned()))
     }
 }

@@ -105,13 +105,13 @@ impl Sandbox {
         let missing = match (support.missing(), self.network) {
             (Some(missing), _) => missing,
             (None, Network::Closed) if support.network == NetworkWay::Open => {
-                "the network cannot be closed to commands here".to_owned()
+                "the network cannot be blocked for commands here".to_owned()
             }
             (None, _) => return None,
         };
         self.required.then(|| {
             format!(
-                "Nothing was run: {missing}, and the configuration demands a sandbox ([sandbox] \
+                "Nothing was run: {missing}, and the configuration requires a sandbox ([sandbox] \
                  mode = \"require\")."
             )
         })

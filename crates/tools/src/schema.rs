@@ -18,9 +18,8 @@ pub fn parameters<T: JsonSchema>() -> Schema {
 
 /// Reads a call's arguments; a failure tells the model what is wrong with them.
 pub fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Outcome> {
-    T::deserialize(arguments).map_err(|error| {
-        Outcome::failed(format!("The arguments do not fit: {error}. Nothing was done."))
-    })
+    T::deserialize(arguments)
+        .map_err(|error| Outcome::failed(format!("Invalid arguments: {error}. Nothing was done.")))
 }
 
 /// Takes out what costs tokens and tells a model nothing.

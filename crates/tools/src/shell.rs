@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::keeper::{
-    Attached, BACKSTOP, Collected, Ended, How, Job, KeeperError, Limits, Program, Status, Streams,
+    Attached, BACKSTOP, Collected, Ended, Exit, Job, KeeperError, Limits, Program, Status, Streams,
 };
 use crate::outcome::Piece;
 use crate::sandbox::Network;
-use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Settled, environment, schema};
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
@@ -40,18 +40,22 @@ impl Tool for Shell {
         ToolSpec {
             name: "shell".to_owned(),
             description: "Runs a command and waits for it. There is no terminal and no input. Use \
-                          `process` for servers and other commands that go on."
+                          `process` for servers and other commands that keep running."
                 .to_owned(),
             parameters: schema::parameters::<Arguments>(),
         }
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Kept, beside: Beside::Alone, wall: BACKSTOP + MARGIN }
+        Traits {
+            replay: Replay::Kept,
+            concurrency: Concurrency::Exclusive,
+            wall: BACKSTOP + MARGIN,
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -67,7 +71,9 @@ impl Tool for Shell {
     }
 
     fn prepare(&self, call: Invocation<'_>, plan: Option<&Value>) {
-        if let (Some(keeper), Ok((command, limit))) = (plan.and_then(planned), asked(call)) {
+        if let (Some(keeper), Ok((command, limit))) =
+            (plan.and_then(planned), command_and_limit(call))
+        {
             call.workplace.keeper.prepare(keeper, limited(call, &command, limit));
         }
     }
@@ -84,9 +90,11 @@ impl Tool for Shell {
             };
             let keeper = plan.and_then(planned).unwrap_or_default();
             match settle(call, plan).await {
-                Found::Ended(ended) => Settled::Done(outcome(call, keeper, &command, &ended)),
-                Found::NotStarted => Settled::NotStarted,
-                Found::Unknown(words) => Settled::Unknown(words),
+                RecoveredCall::Ended(ended) => {
+                    Settled::Done(outcome(call, keeper, &command, &ended))
+                }
+                RecoveredCall::NotStarted => Settled::NotStarted,
+                RecoveredCall::Unknown(words) => Settled::Unknown(words),
             }
         })
     }
@@ -101,7 +109,7 @@ impl Tool for Shell {
 }
 
 /// The command that a call asks for, and how long it may take.
-fn asked(call: Invocation<'_>) -> Result<(String, Duration), Outcome> {
+fn command_and_limit(call: Invocation<'_>) -> Result<(String, Duration), Outcome> {
     let Arguments { command, timeout } = schema::arguments(call.arguments)?;
     let limit = match timeout {
         None => DEFAULT_LIMIT,
@@ -109,7 +117,9 @@ fn asked(call: Invocation<'_>) -> Result<(String, Duration), Outcome> {
             Duration::try_from_secs_f64(seconds).unwrap_or(BACKSTOP).min(BACKSTOP)
         }
         Some(_) => {
-            return Err(Outcome::failed("The timeout must be above 0 seconds. Nothing was done."));
+            return Err(Outcome::failed(
+                "`timeout` must be more than 0 seconds. Nothing was done.",
+            ));
         }
     };
     Ok((command, limit))
@@ -122,7 +132,7 @@ fn limited(call: Invocation<'_>, command: &str, limit: Duration) -> Job {
 }
 
 async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outcome> {
-    let (command, limit) = asked(call)?;
+    let (command, limit) = command_and_limit(call)?;
     let keeper = keeper_of(call, plan).await?;
     let ended = match call.workplace.keeper.begin(&keeper, call.id).await {
         Ok(Some(ended)) => Ok(ended),
@@ -136,11 +146,11 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
     };
     // The keeper was lost in mid-work; its spool may know more.
     Err(match settle(call, plan).await {
-        Found::Ended(ended) => outcome(call, &keeper, &command, &ended),
-        Found::NotStarted => Outcome::failed(
-            "The keeper of processes was lost before the command started. Nothing was done; try again.",
+        RecoveredCall::Ended(ended) => outcome(call, &keeper, &command, &ended),
+        RecoveredCall::NotStarted => Outcome::failed(
+            "The process keeper was lost before the command started. Nothing was done; try again.",
         ),
-        Found::Unknown(_) => Outcome::failed(error.to_string()).fact(Fact::InDoubt),
+        RecoveredCall::Unknown(_) => Outcome::failed(error.to_string()).fact(Fact::InDoubt),
     })
 }
 
@@ -186,56 +196,60 @@ pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
 }
 
 /// What can be found out about a call whose outcome nobody saw.
-pub(crate) enum Found {
+pub(crate) enum RecoveredCall {
     Ended(Box<Ended>),
     NotStarted,
     Unknown(String),
 }
 
 /// Waits for the end of a call that was interrupted, wherever it runs.
-pub(crate) async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> Found {
-    let error = match standing(call, plan).await {
-        Stands::Found(found) => return found,
-        Stands::Running => match call.workplace.keeper.ended(call.id).await {
-            Ok(ended) => return Found::Ended(Box::new(ended)),
+pub(crate) async fn settle(call: Invocation<'_>, plan: Option<&Value>) -> RecoveredCall {
+    let error = match call_state(call, plan).await {
+        CallState::Over(found) => return found,
+        CallState::Running => match call.workplace.keeper.ended(call.id).await {
+            Ok(ended) => return RecoveredCall::Ended(Box::new(ended)),
             Err(error) => error,
         },
     };
     // The keeper was lost meanwhile; its spool may know more.
-    match standing(call, plan).await {
-        Stands::Found(Found::Ended(ended)) => Found::Ended(ended),
-        Stands::Found(Found::Unknown(words)) => Found::Unknown(words),
+    match call_state(call, plan).await {
+        CallState::Over(RecoveredCall::Ended(ended)) => RecoveredCall::Ended(ended),
+        CallState::Over(RecoveredCall::Unknown(words)) => RecoveredCall::Unknown(words),
         // It ran a moment ago.
-        Stands::Found(Found::NotStarted) | Stands::Running => Found::Unknown(error.to_string()),
+        CallState::Over(RecoveredCall::NotStarted) | CallState::Running => {
+            RecoveredCall::Unknown(error.to_string())
+        }
     }
 }
 
 /// How a call that was interrupted stands.
-pub(crate) enum Stands {
+pub(crate) enum CallState {
     Running,
-    Found(Found),
+    Over(RecoveredCall),
 }
 
-pub(crate) async fn standing(call: Invocation<'_>, plan: Option<&Value>) -> Stands {
+pub(crate) async fn call_state(call: Invocation<'_>, plan: Option<&Value>) -> CallState {
     let keeper = &call.workplace.keeper;
     let Some(name) = plan.and_then(planned) else {
-        return Stands::Found(Found::Unknown(String::new()));
+        return CallState::Over(RecoveredCall::Unknown(String::new()));
     };
     // A keeper that answers may be killed before the next question.
     while let Attached::Alive(_) = keeper.attach(name, call.session).await {
         return match keeper.poll_with(name, call.id).await {
-            Ok(Status { ended: None, .. }) => Stands::Running,
-            Ok(Status { ended: Some(ended), .. }) => Stands::Found(Found::Ended(Box::new(ended))),
-            Err(KeeperError::Unknown(_)) => Stands::Found(Found::NotStarted),
+            Ok(Status { ended: None, .. }) => CallState::Running,
+            Ok(Status { ended: Some(ended), .. }) => {
+                CallState::Over(RecoveredCall::Ended(Box::new(ended)))
+            }
+            Err(KeeperError::Unknown(_)) => CallState::Over(RecoveredCall::NotStarted),
             Err(KeeperError::Lost) => continue,
-            Err(error) => Stands::Found(Found::Unknown(error.to_string())),
+            Err(error) => CallState::Over(RecoveredCall::Unknown(error.to_string())),
         };
     }
-    Stands::Found(match keeper.collect(name, call.id) {
-        Collected::NeverStarted => Found::NotStarted,
-        Collected::Ended(ended) => Found::Ended(Box::new(ended)),
-        Collected::Running => Found::Unknown("Its keeper does not answer.".to_owned()),
-        Collected::InDoubt(words) => Found::Unknown(words),
+    CallState::Over(match keeper.collect(name, call.id) {
+        Collected::NeverStarted => RecoveredCall::NotStarted,
+        Collected::Ended(ended) => RecoveredCall::Ended(Box::new(ended)),
+        Collected::Running => RecoveredCall::Unknown("Its keeper does not answer.".to_owned()),
+        Collected::InDoubt(words) => RecoveredCall::Unknown(words),
     })
 }
 
@@ -246,7 +260,7 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
     let network = ["unreachable", "resolve host", "name resolution", "Connection refused"];
     if sandbox.network == Network::Closed && says(&network) {
-        return Some("Commands have no network here: the configuration denies it.");
+        return Some("Commands have no network access here: the configuration denies it.");
     }
     says(&["Permission denied", "permission denied", "not permitted", "EACCES"]).then_some(
         "Commands run in a sandbox: they write only in the workspace, temporary directories and \
@@ -258,14 +272,16 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
 /// What the model is told at the end of a command.
 fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> Outcome {
     let code = ended.how.code();
-    let first = format!("{} ({:.1} s)", ended.how, ended.took.as_secs_f64());
+    let mut first = format!("{} ({:.1} s)", ended.how, ended.took.as_secs_f64());
+    let has_run = !matches!(ended.how, Exit::Failed(_));
+    if has_run && ended.output.total == 0 {
+        first.push_str(", no output");
+    }
     let mut outcome = if code == 0 { Outcome::said(first) } else { Outcome::failed(first) };
-    if matches!(ended.how, How::Failed(_)) {
+    if !has_run {
         return outcome;
     }
-    if ended.output.total == 0 {
-        outcome.pieces.push(Piece::Said("It wrote nothing.".to_owned()));
-    } else {
+    if ended.output.total > 0 {
         outcome = outcome.data(ended.output.text());
     }
     if ended.output.is_shortened() {

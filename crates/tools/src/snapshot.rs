@@ -6,7 +6,7 @@
 //! changed since the last time; [`restore`] puts states back. This module knows files, and neither
 //! turns nor the store: objects leave it and come back by their hash.
 //!
-//! What is not kept is said ([`Why`]): git's own files, what is ignored and large, huge and special
+//! What is not kept is said ([`Omission`]): git's own files, what is ignored and large, huge and special
 //! files. Owners, times and extended attributes are not kept. A file with several names is put back
 //! as a file of its own.
 
@@ -23,6 +23,6 @@ mod tests;
 pub use escape::{escaped, unescaped};
 pub use listing::{Item, Listing, Signature};
 pub use look::{Looked, look, real_target};
-pub use restore::{Restored, Step, restore, with_closed_directories};
+pub use restore::{PathChange, Restored, restore, with_closed_directories};
 pub use scan::{Left, Limits, Manifest, Scan, Scanned, Secret};
-pub use state::{State, Why};
+pub use state::{Omission, State};

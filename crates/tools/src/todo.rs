@@ -3,16 +3,17 @@
 //! The list in force is the one of the last call that went well. It leaves the call as a fact, so
 //! the journal has it: a session that is taken up or forked has the list, without a table for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
+use mainstay_store::lock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 /// The most steps of a list, and the most bytes of one.
@@ -27,14 +28,14 @@ pub struct Todo;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The whole list, in order.
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<TodoStep>>,
 }
 
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(description = "")]
-pub struct Step {
+pub struct TodoStep {
     #[schemars(description = "")]
     /// What is to be done.
     pub content: String,
@@ -67,19 +68,19 @@ impl JsonSchema for Progress {
 
 /// The list in force. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Steps(Arc<Mutex<Vec<Step>>>);
+pub struct Steps(Arc<Mutex<Vec<TodoStep>>>);
 
 impl Steps {
     /// Takes note of what a call left.
     pub fn note(&self, fact: &Fact) {
         if let Fact::Steps { steps } = fact {
-            steps.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+            steps.clone_into(&mut lock(&self.0));
         }
     }
 
     /// The steps, in order.
-    pub fn all(&self) -> Vec<Step> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn all(&self) -> Vec<TodoStep> {
+        lock(&self.0).clone()
     }
 }
 
@@ -96,7 +97,11 @@ impl Tool for Todo {
 
     fn traits(&self) -> Traits {
         // Two lists in one message: the later one holds.
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(10) }
+        Traits {
+            replay: Replay::Idempotent,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(10),
+        }
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -109,7 +114,7 @@ impl Tool for Todo {
                 .steps
             {
                 Some(steps) => replaced(steps),
-                None => Ok(Outcome::said(told(&call.workplace.steps.all()))),
+                None => Ok(Outcome::said(step_lines(&call.workplace.steps.all()))),
             });
             match done {
                 Ok(outcome) | Err(outcome) => outcome,
@@ -118,24 +123,24 @@ impl Tool for Todo {
     }
 }
 
-fn replaced(steps: Vec<Step>) -> Result<Outcome, Outcome> {
-    let wrong = |what: String| Outcome::failed(format!("{what} The list is as it was."));
+fn replaced(steps: Vec<TodoStep>) -> Result<Outcome, Outcome> {
+    let wrong = |what: String| Outcome::failed(format!("{what} The list is unchanged."));
     if steps.len() > MOST {
-        return Err(wrong(format!("{} steps are too many; {MOST} is the most.", steps.len())));
+        return Err(wrong(format!("{} steps are too many; the limit is {MOST}.", steps.len())));
     }
     for (number, step) in (1..).zip(&steps) {
         if step.content.trim().is_empty() {
-            return Err(wrong(format!("Step {number} says nothing.")));
+            return Err(wrong(format!("Step {number} is empty.")));
         }
         if step.content.len() > LONGEST {
             return Err(wrong(format!("Step {number} is longer than {LONGEST} bytes.")));
         }
     }
-    Ok(Outcome::said(told(&steps)).fact(Fact::Steps { steps }))
+    Ok(Outcome::said(step_lines(&steps)).fact(Fact::Steps { steps }))
 }
 
 /// The list, a line each.
-fn told(steps: &[Step]) -> String {
+fn step_lines(steps: &[TodoStep]) -> String {
     if steps.is_empty() {
         return "The list is empty.".to_owned();
     }

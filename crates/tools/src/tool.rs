@@ -21,9 +21,9 @@ pub trait Tool: Send + Sync {
     /// What the engine has to know about it.
     fn traits(&self) -> Traits;
 
-    /// When a model is told of it.
-    fn told(&self) -> Told {
-        Told::Usually
+    /// When a model sees its description.
+    fn exposure(&self) -> Exposure {
+        Exposure::ByDefault
     }
 
     /// What a call would do, for the policy.
@@ -47,8 +47,8 @@ pub trait Tool: Send + Sync {
         Box::pin(async { Settled::Unknown(String::new()) })
     }
 
-    /// Ends a call that was started and is not waited for any longer, and says how it ended. Nothing
-    /// where [`settle`](Tool::settle) finds that out.
+    /// Ends a call that was started and is not waited for any longer, and says how it ended. Returns
+    /// `None` if [`settle`](Tool::settle) finds that out.
     fn abandon<'a>(&'a self, _call: Invocation<'a>) -> BoxFuture<'a, Option<Outcome>> {
         Box::pin(async { None })
     }
@@ -75,8 +75,8 @@ pub struct Invocation<'a> {
 pub struct Traits {
     /// What becomes of a call that a crash interrupted.
     pub replay: Replay,
-    /// Whether it may run beside other calls.
-    pub beside: Beside,
+    /// Whether it may run at the same time as other calls.
+    pub concurrency: Concurrency,
     /// The longest a call may take; the engine ends it then. A tool with a limit of its own in its
     /// arguments names the longest one here.
     pub wall: Duration,
@@ -95,23 +95,23 @@ pub enum Replay {
     Unknown,
 }
 
-/// Whether a call may run beside others of the same message.
+/// Whether a call may run at the same time as others of the same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
-    /// Beside others that may too.
-    Others,
+pub enum Concurrency {
+    /// At the same time as others that may too.
+    Parallel,
     /// Alone, in the order that the model asked for.
-    Alone,
+    Exclusive,
 }
 
-/// When a model is told of a tool. What it is not told of at first stands by its name in `more_tools`.
+/// When a model sees a tool's description. Until then `more_tools` lists the tool by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Exposure {
     /// With the first request, however little room the model has.
     Always,
     /// With the first request, unless the model has little room.
-    Usually,
-    /// Once it asks.
+    ByDefault,
+    /// Once it asks with `more_tools`.
     OnDemand,
 }
 

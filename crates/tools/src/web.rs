@@ -14,7 +14,6 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use client::causes;
 pub use client::{PlaceError, Web};
 pub use fetch::Fetch;
 pub use search::{Engine, KeySource, WebSearch};

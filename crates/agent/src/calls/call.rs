@@ -7,7 +7,7 @@ use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
 use mainstay_store::Id;
-use mainstay_tools::{Beside, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+use mainstay_tools::{Concurrency, Invocation, Outcome, Replay, Tool, Traits, Workplace};
 use serde_json::{Map, Value};
 
 use super::decide::CallDecision;
@@ -216,7 +216,7 @@ impl ToolCall {
     }
 
     fn may_run_beside_others(&self) -> bool {
-        self.traits().is_none_or(|traits| traits.beside == Beside::Others)
+        self.traits().is_none_or(|traits| traits.concurrency == Concurrency::Parallel)
     }
 
     /// When repeats of this call are a loop.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use mainstay_tools::{Action, Outcome, Replay};
 use serde_json::Value;
 
-use super::call::{CallState, Readiness, ToolCall, nothing_done};
+use super::call::{CallState, Readiness, ToolCall};
 use crate::Settings;
 use crate::approvals::ask_person::{ApprovalNeeded, PersonsDecision};
 use crate::approvals::binding::bound;
@@ -57,7 +57,9 @@ impl TurnRunner<'_> {
                 CallState::Undecided | CallState::Ready(_) | CallState::Recorded => continue,
             };
             match decision {
-                CallDecision::Run => self.make_ready(index).await?,
+                CallDecision::Run => {
+                    self.calls[index].state = CallState::Ready(Readiness::Run);
+                }
                 CallDecision::Settle => {
                     self.calls[index].state = CallState::Ready(Readiness::Settle);
                 }
@@ -67,7 +69,7 @@ impl TurnRunner<'_> {
                     match self.ask_approval(index, &needed).await? {
                         PersonsDecision::Allowed { request } => {
                             self.calls[index].approval = request;
-                            self.make_ready(index).await?;
+                            self.calls[index].state = CallState::Ready(Readiness::Run);
                         }
                         PersonsDecision::Refused(outcome) => self.record_outcome(index, outcome)?,
                     }
@@ -79,19 +81,6 @@ impl TurnRunner<'_> {
                 CallDecision::EndTurn(reason) => return Err(TurnStop::Stuck(reason)),
             }
         }
-        Ok(())
-    }
-
-    /// Takes in that a call may run, and asks its tool for a plan. One that was started keeps the plan
-    /// of that time: a new one would take its own effect for what was there before.
-    async fn make_ready(&mut self, index: usize) -> Result<(), TurnStop> {
-        let Some(runnable) = self.calls[index].runnable() else {
-            return self.record_outcome(index, nothing_done());
-        };
-        if self.calls[index].started_at.is_none() {
-            self.calls[index].plan = self.plan(&runnable).await?;
-        }
-        self.calls[index].state = CallState::Ready(Readiness::Run);
         Ok(())
     }
 }

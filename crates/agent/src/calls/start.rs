@@ -1,4 +1,4 @@
-//! Writing down that calls are about to have their effect, and saving what they will change.
+//! Starting calls: their plans, what they will change is saved, and that they start is written down.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,10 +6,9 @@ use std::sync::Arc;
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, Start};
 use mainstay_store::Id;
-use serde_json::Value;
 use tokio::time::timeout_at;
 
-use super::call::{Readiness, RunnableCall, ToolCall};
+use super::call::{Readiness, ToolCall, nothing_done};
 use crate::approvals::requests;
 use crate::children::delegate_tool;
 use crate::hooks::Moment;
@@ -20,27 +19,13 @@ use crate::turn::runner::TurnRunner;
 use crate::{Error, Event, Result, budget};
 
 impl TurnRunner<'_> {
-    /// What a tool must know of a call before it starts. Cancelled like the call itself.
-    pub(crate) async fn plan(
-        &mut self,
-        call: &RunnableCall,
-    ) -> std::result::Result<Option<Arc<Value>>, TurnStop> {
-        let session = self.session.id.to_string();
-        let planning = call.tool.plan(call.invocation(&session, &self.session.workplace));
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => Err(TurnStop::Cancelled),
-            planned = timeout_at(self.limits.deadline, planning) => {
-                Ok(planned.ok().flatten().map(Arc::new))
-            }
-        }
-    }
-
-    /// Saves what the ready calls of a group are about to change, and writes down that they start.
+    /// Plans the ready calls of a group, saves what they are about to change, and writes down that they
+    /// start.
     pub(crate) async fn start_group(
         &mut self,
         group: Range<usize>,
     ) -> std::result::Result<(), TurnStop> {
+        self.plan_group(group.clone()).await?;
         loop {
             self.save_before(group.clone()).await?;
             match self.commit_starts(group.clone()) {
@@ -49,6 +34,29 @@ impl TurnRunner<'_> {
                 started => return Ok(started?),
             }
         }
+    }
+
+    /// Asks the tools what they must know of calls that begin. One that was started keeps the plan of
+    /// that time: a new one would take its own effect for what was there before.
+    async fn plan_group(&mut self, group: Range<usize>) -> std::result::Result<(), TurnStop> {
+        let session = self.session.id.to_string();
+        for index in group {
+            if !self.calls[index].begins() {
+                continue;
+            }
+            let Some(call) = self.calls[index].runnable() else {
+                self.record_outcome(index, nothing_done())?;
+                continue;
+            };
+            let planning = call.tool.plan(call.invocation(&session, &self.session.workplace));
+            let planned = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(TurnStop::Cancelled),
+                planned = timeout_at(self.limits.deadline, planning) => planned,
+            };
+            self.calls[index].plan = planned.ok().flatten().map(Arc::new);
+        }
+        Ok(())
     }
 
     /// Saves what calls are about to change. A child that goes on changes more than it did before its

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use mainstay_journal::SessionId;
 use mainstay_message::ToolSpec;
 use mainstay_store::Id;
-use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Settled, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Invocation, Outcome, Replay, Settled, Tool, Traits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -74,7 +74,7 @@ impl Tool for Delegate {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Kept, beside: Beside::Others, wall: WALL }
+        Traits { replay: Replay::Kept, concurrency: Concurrency::Parallel, wall: WALL }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

@@ -1,6 +1,6 @@
 //! What hooks answer, and what it means.
 
-use mainstay_tools::keeper::{Ended, How};
+use mainstay_tools::keeper::{Ended, Exit};
 use serde_json::Value;
 
 use super::{Failure, Hook, Moment};
@@ -75,12 +75,12 @@ impl HookReply {
     pub(super) fn read(hook: &Hook, ended: &Ended, output: Option<&[u8]>) -> Self {
         let errors = ended.errors.as_ref().map(|errors| errors.text()).unwrap_or_default();
         match &ended.how {
-            How::Code(0) => match output.map(std::str::from_utf8) {
+            Exit::Code(0) => match output.map(std::str::from_utf8) {
                 None => Self::failed(hook, "wrote more than anybody reads; it is ignored"),
                 Some(Err(_)) => Self::failed(hook, "wrote what is no text; it is ignored"),
                 Some(Ok(text)) => Self::said(hook, text.trim()),
             },
-            How::Code(2) => {
+            Exit::Code(2) => {
                 let said = match (errors.trim(), output.map(String::from_utf8_lossy)) {
                     ("", Some(output)) => output.trim().to_owned(),
                     (errors, _) => errors.to_owned(),
@@ -96,8 +96,8 @@ impl HookReply {
                 let line = first_line(&errors);
                 let said = if line.is_empty() { String::new() } else { format!(": {line}") };
                 let verb = match how {
-                    How::Killed(_) => "was ",
-                    How::Failed(_) => "",
+                    Exit::Killed(_) => "was ",
+                    Exit::Failed(_) => "",
                     _ => "ended with ",
                 };
                 Self::failed(hook, &format!("{verb}{how}{said}"))

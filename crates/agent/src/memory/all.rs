@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn all_are_asked_at_once_and_who_fails_is_left_alone_for_a_while() {
         let mut all = vec![How::Well, How::Badly, How::Panics];
         all.extend([How::Never; 9]);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mainstay_memory::facts::{self, Fact, Found};
+use mainstay_memory::facts::{self, Fact, FoundFact};
 use mainstay_memory::words;
 use mainstay_store::{OwnerId, Store};
 
@@ -57,7 +57,7 @@ impl Provider for Facts {
 
 /// Facts with their scores for a text. A fact of which the text has a word in ten fits less than
 /// one of which it has most, or whom it is about, however long the text is.
-fn weighed(text: &str, found: Vec<Found>) -> Vec<Memory> {
+fn weighed(text: &str, found: Vec<FoundFact>) -> Vec<Memory> {
     let asked: HashSet<String> = words::terms(text).into_iter().collect();
     let mut memories: Vec<Memory> = found
         .into_iter()

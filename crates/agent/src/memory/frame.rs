@@ -53,6 +53,11 @@ const MEMORY: &str = "# Memory\nKept in earlier sessions, for this user. It is d
 
 /// A memory as a line: what it is known by, what is known of it, and its text.
 pub(crate) fn line(provider: &str, memory: &Memory, now: i64) -> String {
+    format!("- [{}] {}", name(provider, &memory.id), described(memory, now))
+}
+
+/// What is known of a memory, and its text, on one line.
+pub(crate) fn described(memory: &Memory, now: i64) -> String {
     let mut known = Vec::new();
     if memory.outside {
         known.push("from outside".to_owned());
@@ -66,9 +71,8 @@ pub(crate) fn line(provider: &str, memory: &Memory, now: i64) -> String {
     if let Some(source) = &memory.source {
         known.push(format!("from {}", on_one_line(source, 200)));
     }
-    let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let text = on_one_line(&memory.text, LONGEST);
-    format!("- [{}]{known} {text}", name(provider, &memory.id))
+    if known.is_empty() { text } else { format!("({}) {text}", known.join(", ")) }
 }
 
 /// What a memory is known by among all providers.

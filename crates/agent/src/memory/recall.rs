@@ -121,10 +121,11 @@ impl OpenSession {
         }
         let found = self.chosen(found);
         if !found.is_empty() {
-            let text = frame::recalled(&found, &nonce(), wall_millis());
+            let now = wall_millis();
+            let text = frame::recalled(&found, &nonce(), now);
             let memories = found.iter().map(|(provider, memory)| RecalledMemory {
                 id: frame::name(provider, &memory.id),
-                text: frame::on_one_line(&memory.text, SHOWN),
+                text: frame::on_one_line(&frame::described(memory, now), SHOWN),
                 from_outside: memory.outside.then(|| provider.clone()),
             });
             let fact = NoticeFact::Recalled { memories: memories.collect() };

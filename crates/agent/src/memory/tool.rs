@@ -13,7 +13,7 @@ use mainstay_memory::notes::{self, Change, Note};
 use mainstay_memory::{Error, done};
 use mainstay_message::ToolSpec;
 use mainstay_store::{WriteTx, wall_millis};
-use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Fact, Invocation, Outcome, Replay, Tool, Traits};
 use serde_json::Value;
 
 use super::arguments::{About, Asked, Mode, NoteChange, arguments};
@@ -136,7 +136,7 @@ impl Tool for MemoryTool {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: WALL }
+        Traits { replay: Replay::Idempotent, concurrency: Concurrency::Exclusive, wall: WALL }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

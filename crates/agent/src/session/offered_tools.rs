@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use mainstay_message::ToolSpec;
-use mainstay_tools::{MoreTools, Told, Tool};
+use mainstay_tools::{Exposure, MoreTools, Tool};
 
 /// Whether a window of so many tokens is better not filled: its model is told of the most needed
 /// tools only, and less of everything else.
@@ -33,20 +33,20 @@ impl Offer {
     /// Offers these tools to a model with a window of so many tokens, where that is known.
     pub fn new(tools: Vec<Arc<dyn Tool>>, window: Option<u64>) -> Self {
         let small = window.is_some_and(is_small);
-        let specs: Vec<(Told, ToolSpec)> =
-            tools.iter().map(|tool| (tool.told(), tool.spec())).collect();
-        let always = specs.iter().filter(|(told, _)| *told == Told::Always);
+        let specs: Vec<(Exposure, ToolSpec)> =
+            tools.iter().map(|tool| (tool.exposure(), tool.spec())).collect();
+        let always = specs.iter().filter(|(told, _)| *told == Exposure::Always);
         let mut bytes: usize = always.map(|(_, spec)| size(spec)).sum();
         let (mut first, mut on_demand) = (Vec::new(), Vec::new());
         for (told, spec) in specs {
             let waits = match told {
-                Told::Always => false,
-                Told::Usually if small || bytes + size(&spec) > MOST_BYTES => true,
-                Told::Usually => {
+                Exposure::Always => false,
+                Exposure::ByDefault if small || bytes + size(&spec) > MOST_BYTES => true,
+                Exposure::ByDefault => {
                     bytes += size(&spec);
                     false
                 }
-                Told::OnDemand => true,
+                Exposure::OnDemand => true,
             };
             if waits { &mut on_demand } else { &mut first }.push(spec);
         }
@@ -93,7 +93,7 @@ pub(crate) fn size(spec: &ToolSpec) -> usize {
 #[cfg(test)]
 mod tests {
     use futures_util::future::BoxFuture;
-    use mainstay_tools::{Action, Beside, Invocation, Outcome, Replay, Traits};
+    use mainstay_tools::{Action, Concurrency, Invocation, Outcome, Replay, Traits};
 
     use super::*;
 
@@ -146,7 +146,7 @@ mod tests {
 
         fn traits(&self) -> Traits {
             let wall = std::time::Duration::from_secs(1);
-            Traits { replay: Replay::Pure, beside: Beside::Others, wall }
+            Traits { replay: Replay::Pure, concurrency: Concurrency::Parallel, wall }
         }
 
         fn action(&self, _: &Invocation<'_>) -> Action {

@@ -11,7 +11,7 @@ use mainstay_llm::Memo;
 use mainstay_message::ToolSpec;
 use mainstay_store::{Lease, WriteTx};
 use mainstay_tools::sandbox::{Confinement, Network};
-use mainstay_tools::{Step, Workplace};
+use mainstay_tools::{TodoStep, Workplace};
 
 use super::context;
 use super::steering::Steering;
@@ -218,7 +218,7 @@ impl OpenSession {
     }
 
     /// The steps that the model means to take, as its last list says.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<TodoStep> {
         self.workplace.steps.all()
     }
 

@@ -16,7 +16,7 @@ use mainstay_journal::search::{self, Asked, Excerpt, Filter};
 use mainstay_journal::{SessionId, session};
 use mainstay_message::ToolSpec;
 use mainstay_store::{Id, ReadTx, params, wall_millis};
-use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Fact, Invocation, Outcome, Replay, Tool, Traits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -77,7 +77,7 @@ impl Tool for SessionSearch {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: WALL }
+        Traits { replay: Replay::Pure, concurrency: Concurrency::Parallel, wall: WALL }
     }
 
     fn action(&self, _: &Invocation<'_>) -> Action {

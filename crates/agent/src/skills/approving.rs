@@ -116,10 +116,10 @@ fn decided(proposal: &Proposal) -> crate::Error {
 #[cfg(test)]
 mod tests {
     use mainstay_journal::SessionId;
-    use mainstay_store::{Location, Options, Schema};
 
-    use super::super::proposal::{Change, SKILLS, find, list, propose};
+    use super::super::proposal::{Change, find, list, propose};
     use super::*;
+    use crate::test_store::TestStore;
 
     struct Scene {
         directory: tempfile::TempDir,
@@ -133,10 +133,7 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
-            let directory = tempfile::tempdir().unwrap();
-            let place = Location::file(directory.path().join("store.db"));
-            let store = Store::open(&place, Options::new(Schema::new(&[SKILLS]))).unwrap();
-            let owner = store.write(|tx| tx.owner("me")).unwrap();
+            let TestStore { directory, store, owner } = TestStore::on_sqlite();
             Self { directory, store, owner }
         }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
-use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
+use mainstay_tools::{Action, Concurrency, Fact, Invocation, Outcome, Piece, Replay, Tool, Traits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl Tool for LoadSkill {
 
     fn traits(&self) -> Traits {
         let wall = Duration::from_secs(60);
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall }
+        Traits { replay: Replay::Pure, concurrency: Concurrency::Parallel, wall }
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {

@@ -7,7 +7,9 @@ use futures_util::future::BoxFuture;
 use mainstay_journal::SessionId;
 use mainstay_message::ToolSpec;
 use mainstay_store::Id;
-use mainstay_tools::{Action, Beside, Fact, Invocation, Outcome, Replay, Told, Tool, Traits};
+use mainstay_tools::{
+    Action, Concurrency, Exposure, Fact, Invocation, Outcome, Replay, Tool, Traits,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -122,11 +124,11 @@ impl Tool for ProposeSkill {
 
     fn traits(&self) -> Traits {
         let wall = Duration::from_secs(60);
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall }
+        Traits { replay: Replay::Idempotent, concurrency: Concurrency::Exclusive, wall }
     }
 
-    fn told(&self) -> Told {
-        Told::OnDemand
+    fn exposure(&self) -> Exposure {
+        Exposure::OnDemand
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {

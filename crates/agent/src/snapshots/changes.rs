@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_store::ReadTx;
-use mainstay_tools::snapshot::{Item, Listing, State, Why, escaped, unescaped};
+use mainstay_tools::snapshot::{Item, Listing, Omission, State, escaped, unescaped};
 
 use super::mark::{self, Mark, Tree};
 use super::objects;
@@ -128,7 +128,7 @@ impl Segment {
     }
 
     /// What is not kept of the workspace, the first of it.
-    pub(crate) fn left(&self) -> &[(String, Why)] {
+    pub(crate) fn left(&self) -> &[(String, Omission)] {
         self.tree().map_or(&[], |tree| &tree.left)
     }
 

@@ -78,7 +78,7 @@ pub(crate) struct Tree {
     pub(crate) workspace: String,
     /// What is not kept of it, escaped, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) left: Vec<(String, mainstay_tools::snapshot::Why)>,
+    pub(crate) left: Vec<(String, mainstay_tools::snapshot::Omission)>,
     /// How much is not kept.
     #[serde(default)]
     pub(crate) left_count: usize,

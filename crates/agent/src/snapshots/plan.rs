@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mainstay_journal::TurnId;
 use mainstay_tools::Workplace;
 use mainstay_tools::snapshot::{
-    Limits, Looked, State, Step, Why, look, unescaped, with_closed_directories,
+    Limits, Looked, Omission, PathChange, State, look, unescaped, with_closed_directories,
 };
 use serde::Serialize;
 
@@ -40,11 +40,11 @@ pub struct Plan {
     /// The numbers of the turns that are undone, or whose undo is taken back.
     pub turns: Vec<i64>,
     /// What is done, path by path.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathChange>,
     /// Files that somebody else changed after the turn.
     pub conflicts: Vec<Conflict>,
     /// What cannot be put back, and why.
-    pub not_kept: Vec<(String, Why)>,
+    pub not_kept: Vec<(String, Omission)>,
     /// Files that have other names too, which keep what they hold now.
     pub linked: Vec<String>,
     /// Whether nobody saw how things were when the last of the turns ended, so that everything that
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         // What was not kept, or was made and is not looked into, stays as it is.
         for state in [&before, &after, &looked.state] {
             if let State::Left(why) = state {
-                if *why != Why::Git {
+                if *why != Omission::Git {
                     self.plan.not_kept.push((path, *why));
                 }
                 return;
@@ -120,7 +120,7 @@ impl<'a> Planner<'a> {
             // Only its mode differs; what is in it stands for itself.
             return;
         }
-        self.plan.conflicts.push(Conflict { path, now: looked.state.spoken().to_owned() });
+        self.plan.conflicts.push(Conflict { path, now: looked.state.kind_name().to_owned() });
         if self.conflicts == Conflicts::Overwrite {
             *virtually = before;
         }
@@ -136,7 +136,7 @@ impl<'a> Planner<'a> {
                 self.plan.linked.push(path.clone());
             }
             self.plan.objects.extend(looked.objects);
-            steps.push(Step { path, from: looked.state, to });
+            steps.push(PathChange { path, from: looked.state, to });
         }
         self.plan.steps = with_closed_directories(steps);
         self.plan.refuses = self.conflicts == Conflicts::Refuse;

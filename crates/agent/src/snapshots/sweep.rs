@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_store::{ReadTx, Store, ToValue, WriteTx, params};
-use mainstay_tools::snapshot::{State, Step};
+use mainstay_tools::snapshot::{PathChange, State};
 use serde::Serialize;
 
 use super::changes::{self, Segment};
@@ -173,14 +173,14 @@ fn find(store: &Store, kept: &Kept) -> Result<Found> {
 }
 
 /// The steps of undos that were begun or can be taken back.
-fn undo_steps(tx: &mut ReadTx<'_>) -> Result<Vec<Vec<Step>>> {
+fn undo_steps(tx: &mut ReadTx<'_>) -> Result<Vec<Vec<PathChange>>> {
     let texts: Vec<String> = tx.query(
         "SELECT steps FROM undos WHERE state = 'begun' OR taken_back IS NULL",
         params![],
         |row| row.get(0),
     )?;
     let read = |text: String| {
-        serde_json::from_str::<Vec<Step>>(&text).map_err(|error| damaged("an undo", &error))
+        serde_json::from_str::<Vec<PathChange>>(&text).map_err(|error| damaged("an undo", &error))
     };
     texts.into_iter().map(read).collect()
 }
@@ -193,7 +193,7 @@ struct Needed {
 }
 
 impl Needed {
-    fn steps(&mut self, steps: &[Step]) {
+    fn steps(&mut self, steps: &[PathChange]) {
         for step in steps {
             self.state(&step.from);
             self.state(&step.to);

@@ -265,15 +265,16 @@ impl Snapshots {
 
     /// What a person should know about what is not kept; told once.
     fn telling(&mut self, tree: &Tree) -> Option<String> {
-        use mainstay_tools::snapshot::Why;
-        let worth = |why: Why| matches!(why, Why::Limit | Why::Large | Why::Secret);
+        use mainstay_tools::snapshot::Omission;
+        let worth =
+            |why: Omission| matches!(why, Omission::Limit | Omission::Large | Omission::Secret);
         let worth: Vec<_> = tree.left.iter().filter(|(_, why)| worth(*why)).collect();
         let (path, why) = worth.first()?;
         if std::mem::replace(&mut self.told, true) {
             return None;
         }
         let more = if tree.left_count > 1 { " and others" } else { "" };
-        Some(format!("`mainstay undo` will not bring back {path} ({}){more}", why.spoken()))
+        Some(format!("`mainstay undo` will not bring back {path} ({}){more}", why.reason()))
     }
 }
 

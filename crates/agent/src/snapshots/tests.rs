@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_journal::{CallId, JOURNAL, SessionId, TurnId, TurnRef, session, turn};
-use mainstay_store::{Location, Options, Schema, Store, params};
+use mainstay_journal::{CallId, SessionId, TurnId, TurnRef, session, turn};
+use mainstay_store::{Store, params};
 use mainstay_tools::keeper::Launch;
 use mainstay_tools::snapshot::{Limits, State};
 use mainstay_tools::{Action, Keeper, Workplace};
@@ -15,7 +15,8 @@ use super::changes::segments;
 use super::taking::{Change, Snapshots};
 use super::{Kept, forget, objects, sweep};
 use crate::policy::Act;
-use crate::{AGENT, Error, Result};
+use crate::test_store::TestStore;
+use crate::{Error, Result};
 
 /// A session with its workspace.
 struct Place {
@@ -27,8 +28,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(store: Store) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+    fn new(TestStore { directory, store, owner }: TestStore) -> Self {
         let keeper = Keeper::new(Launch {
             program: "/nonexistent".into(),
             arguments: Vec::new(),
@@ -41,7 +41,6 @@ impl Place {
         let session = SessionId::new();
         store
             .write(|tx| -> Result<()> {
-                let owner = tx.owner("local")?;
                 let new = session::New {
                     owner,
                     workspace: "/w",
@@ -128,21 +127,13 @@ impl Place {
     }
 }
 
-fn stores() -> (tempfile::TempDir, [Store; 2]) {
-    let directory = tempfile::tempdir().unwrap();
-    let open = |place: &Location| {
-        Store::open(place, Options::new(Schema::new(&[JOURNAL, mainstay_journal::SEARCH, AGENT])))
-            .unwrap()
-    };
-    let file = open(&Location::file(directory.path().join("store.db")));
-    let server = open(&mainstay_testkit::postgres::fresh().parse().unwrap());
-    (directory, [file, server])
+fn on_both() -> [Place; 2] {
+    [TestStore::on_sqlite(), TestStore::on_postgres()].map(Place::new)
 }
 
 #[tokio::test]
 async fn what_turns_changed_is_told_and_swept_away_when_it_is_old() {
-    for store in stores().1 {
-        let mut place = Place::new(store);
+    for mut place in on_both() {
         place.put("deep/a", "one");
         place.put("b", "same");
         // The times of files that were just written prove nothing and are not listed: with them the
@@ -174,8 +165,7 @@ async fn what_turns_changed_is_told_and_swept_away_when_it_is_old() {
 
 #[tokio::test]
 async fn who_believes_in_objects_that_were_swept_away_saves_them_again() {
-    for store in stores().1 {
-        let mut place = Place::new(store);
+    for mut place in on_both() {
         place.put("a", "one");
         place.put("b", "two");
         // The times of files that were just written prove nothing, and they would be read anyway.
@@ -205,8 +195,7 @@ async fn who_believes_in_objects_that_were_swept_away_saves_them_again() {
 
 #[tokio::test]
 async fn more_than_a_transaction_carries_is_kept_in_several() {
-    let (_directory, [store, _]) = stores();
-    let mut place = Place::new(store);
+    let mut place = Place::new(TestStore::on_sqlite());
     for number in 0..12 {
         place.put(&format!("big{number}"), &format!("{number}").repeat(1 << 20));
     }

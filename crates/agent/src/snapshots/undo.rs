@@ -7,7 +7,7 @@ use mainstay_journal::entry::{self, Body};
 use mainstay_journal::turn;
 use mainstay_journal::{SessionId, TurnId};
 use mainstay_store::{Id, ReadTx, WriteTx, params};
-use mainstay_tools::snapshot::{Restored, State, Step, Why, escaped, restore};
+use mainstay_tools::snapshot::{Omission, PathChange, Restored, State, escaped, restore};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ pub struct ChangedTurn {
     /// The paths that it changed, escaped.
     pub paths: Vec<String>,
     /// What is not kept of the workspace, and why.
-    pub not_kept: Vec<(String, Why)>,
+    pub not_kept: Vec<(String, Omission)>,
     /// Whether it is undone.
     pub undone: bool,
 }
@@ -55,7 +55,7 @@ struct Row {
     id: String,
     kind: Kind,
     turns: Vec<TurnId>,
-    steps: Vec<Step>,
+    steps: Vec<PathChange>,
     taken_back: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl OpenSession {
             let Some(row) = store.read(|tx| last_undo(tx, self.id))? else {
                 return Ok(Plan::default());
             };
-            for Step { path, from, to } in row.steps {
+            for PathChange { path, from, to } in row.steps {
                 planner.take_back(Change { path, before: from, after: Some(to) });
             }
             let mut plan = planner.done();
@@ -257,7 +257,7 @@ pub fn changed_turns(
         // Without a look at its end nobody can tell what it changed.
         let known = changes.into_iter().filter(|change| change.after.is_some());
         let paths = known.map(|change| change.path);
-        let left = segment.left().iter().filter(|(_, why)| *why != Why::Git).cloned();
+        let left = segment.left().iter().filter(|(_, why)| *why != Omission::Git).cloned();
         match turns.last_mut().filter(|last| last.turn == turn.number) {
             Some(last) => last.paths.extend(paths),
             None => turns.push(ChangedTurn {
@@ -399,6 +399,6 @@ fn undone(row: &Row, turns: Vec<i64>, restored: &Restored) -> Undone {
     // A directory that is only opened for a moment is not worth a word.
     let steps = || row.steps.iter().filter(|step| step.from != step.to && !is_left(&step.path));
     let (removed, put_back): (Vec<_>, Vec<_>) = steps().partition(|step| step.to == State::Absent);
-    let paths = |steps: Vec<&Step>| steps.into_iter().map(|step| step.path.clone()).collect();
+    let paths = |steps: Vec<&PathChange>| steps.into_iter().map(|step| step.path.clone()).collect();
     Undone { turns, put_back: paths(put_back), removed: paths(removed), left }
 }

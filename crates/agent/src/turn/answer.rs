@@ -1,9 +1,9 @@
-//! What a model answered: taken in, and the end of the turn where there is nothing more to do.
+//! What came of asking the models, taken in: an answer with its calls, or a failure.
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::Attempt;
-use mainstay_journal::turn::{Outcome, ParkReason, Parked};
-use mainstay_llm::{Answer, Failure, Stop};
+use mainstay_journal::turn::{ParkReason, Parked};
+use mainstay_llm::{Answer, Failure};
 use mainstay_message::{AssistantPart, Call};
 use tokio::time::Instant;
 
@@ -13,9 +13,6 @@ use super::reserve::ModelReservation;
 use super::runner::TurnRunner;
 use crate::calls::call::{OpenCalls, ToolCall};
 use crate::{Event, Result, budget};
-
-/// How often a model may end its turn without a word.
-const EMPTY_ANSWERS: u32 = 1;
 
 impl TurnRunner<'_> {
     /// Takes in an answer and the calls it asks for; the next commit writes both.
@@ -33,46 +30,6 @@ impl TurnRunner<'_> {
         self.session.apply_entry(&body);
         self.unwritten.add_message(reservation, attempts, body, &self.calls);
         self.unwritten.events_after_commit.push(answer_event(answer));
-    }
-
-    /// Ends the turn with a model's message that asks for no calls. A model that said nothing is asked
-    /// once more. Returns `None` if the turn goes on.
-    pub(crate) async fn finish_with(
-        &mut self,
-        answer: &Answer,
-    ) -> std::result::Result<Option<String>, TurnStop> {
-        let text = spoken_text(&answer.parts);
-        if text.is_empty() {
-            if self.limits.empty_answers >= EMPTY_ANSWERS {
-                return Err(TurnStop::Failed(format!(
-                    "{} ended its turn without a word, twice",
-                    answer.candidate
-                )));
-            }
-            self.limits.empty_answers += 1;
-            let notice = "your last message was empty; answer, or call a tool";
-            self.commit_entries(vec![Body::notice(notice)])?;
-            return Ok(None);
-        }
-        let concluded = self.conclude(text).await?;
-        if concluded.is_some() && matches!(answer.stop, Stop::Length) {
-            let message = "the answer was cut at the model's limit for one answer".to_owned();
-            (self.observer)(Event::Notice { about: "cut", message, void: false });
-        }
-        Ok(concluded)
-    }
-
-    /// Ends the turn with this answer, in the commit that writes it. Returns `None` if a hook sends
-    /// the turn on.
-    pub(crate) async fn conclude(
-        &mut self,
-        answer: String,
-    ) -> std::result::Result<Option<String>, TurnStop> {
-        if self.run_stop_hooks(&answer).await? {
-            return Ok(None);
-        }
-        self.end(Outcome::Answered, None)?;
-        Ok(Some(answer))
     }
 
     /// Writes down a model call that nobody answered.

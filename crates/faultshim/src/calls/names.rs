@@ -117,18 +117,21 @@ unsafe extern "C" fn mkdirat(directory: c_int, path: *const c_char, mode: mode_t
     })
 }
 
+/// A path as the `…at` calls name it: below a directory that is open.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    directory: c_int,
+    path: &'a CStr,
+}
+
 /// Does a call with two paths; a point where either lies in our directory.
-fn two_paths(
-    (kind, tag): (Kind, Tag),
-    (from_directory, from): (c_int, &CStr),
-    (to_directory, to): (c_int, &CStr),
-    act: impl FnOnce() -> c_int,
-) -> c_int {
-    let call = Call::on_path(from_directory, from).or_else(|| Call::on_path(to_directory, to));
-    let Some(call) = call else { return act() };
-    let (path, target) = (logged_path(from_directory, from), logged_path(to_directory, to));
+fn two_paths(kind: Kind, tag: Tag, from: At<'_>, to: At<'_>, act: impl FnOnce() -> c_int) -> c_int {
+    let ours = |at: At<'_>| Call::on_path(at.directory, at.path);
+    let Some(call) = ours(from).or_else(|| ours(to)) else { return act() };
+    let path = logged_path(from.directory, from.path);
+    let target = logged_path(to.directory, to.path);
     call.run(kind, act, |turn, _| {
-        let inode = status_of_path(to_directory, to.as_ptr()).st_ino;
+        let inode = status_of_path(to.directory, to.path.as_ptr()).st_ino;
         turn.append(&Entry { inode, target: &target, ..Entry::new(tag, &path) });
     })
 }
@@ -150,7 +153,9 @@ unsafe extern "C" fn renameat(
     let act = || unsafe { real::renameat()(from_directory, from, to_directory, to) };
     // SAFETY: the program promises libc two C strings.
     let (from, to) = unsafe { (text(from), text(to)) };
-    two_paths((Kind::Rename, Tag::Rename), (from_directory, from), (to_directory, to), act)
+    let from = At { directory: from_directory, path: from };
+    let to = At { directory: to_directory, path: to };
+    two_paths(Kind::Rename, Tag::Rename, from, to, act)
 }
 
 #[unsafe(no_mangle)]
@@ -169,7 +174,9 @@ unsafe extern "C" fn renameat2(
     if flags & !libc::RENAME_NOREPLACE != 0 && Call::on_path(to_directory, to).is_some() {
         return c_int::failed(libc::EINVAL);
     }
-    two_paths((Kind::Rename, Tag::Rename), (from_directory, from), (to_directory, to), act)
+    let from = At { directory: from_directory, path: from };
+    let to = At { directory: to_directory, path: to };
+    two_paths(Kind::Rename, Tag::Rename, from, to, act)
 }
 
 #[unsafe(no_mangle)]
@@ -190,7 +197,9 @@ unsafe extern "C" fn linkat(
     let act = || unsafe { real::linkat()(from_directory, from, to_directory, to, flags) };
     // SAFETY: the program promises libc two C strings.
     let (from, to) = unsafe { (text(from), text(to)) };
-    two_paths((Kind::Create, Tag::Link), (from_directory, from), (to_directory, to), act)
+    let from = At { directory: from_directory, path: from };
+    let to = At { directory: to_directory, path: to };
+    two_paths(Kind::Create, Tag::Link, from, to, act)
 }
 
 #[unsafe(no_mangle)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mainstay_message::Usage;
+use mainstay_message::causes;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio::time::{Instant, timeout_at};
 
@@ -10,7 +11,6 @@ use super::reader::Reader;
 use super::retry_after;
 use crate::attempt::one_line;
 use crate::stream::Collector;
-use crate::transport::chain;
 use crate::wire::{Parameter, Progress, Said, Verdict, Wrong, classify};
 use crate::{Api, Attempt, Event, Fault, Limits, Stop};
 
@@ -123,29 +123,29 @@ impl Exchange<'_> {
     ) -> Result<T, Broken> {
         let until = Instant::now() + limit;
         if until < self.deadline {
-            let words = || format!("no byte came for {} s", limit.as_secs_f64());
+            let words = || format!("nothing was received for {} s", limit.as_secs_f64());
             timeout_at(until, future).await.map_err(|_| Broken::new(Fault::Stalled, words()))
         } else {
-            let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.words());
+            let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());
             timeout_at(self.deadline, future).await.map_err(late)
         }
     }
 
     fn unsent(&self, error: &reqwest::Error) -> Broken {
         if error.is_builder() || error.is_request() && error.is_status() {
-            return Broken::new(Fault::BadRequest, chain(error));
+            return Broken::new(Fault::BadRequest, causes(error));
         }
         if error.is_connect() && error.is_timeout() {
             let seconds = self.limits.connect.as_secs_f64();
             return Broken::new(Fault::Network, format!("no connection within {seconds} s"));
         }
-        Broken::new(Fault::Network, chain(error))
+        Broken::new(Fault::Network, causes(error))
     }
 
     /// Reads what a response with an error says.
     async fn refused(&self, mut response: reqwest::Response) -> Broken {
         let status = response.status();
-        let told = retry_after::told(response.headers(), crate::clock::wall_millis());
+        let told = retry_after::requested_wait(response.headers(), crate::clock::wall_millis());
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let location = location.map(str::to_owned);
         let mut body = Vec::new();
@@ -175,7 +175,7 @@ fn wrong(wrong: Wrong) -> Broken {
 }
 
 fn broke(error: &reqwest::Error) -> String {
-    format!("the connection broke: {}", chain(error))
+    format!("the connection broke: {}", causes(error))
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {

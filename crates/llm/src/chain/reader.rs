@@ -57,7 +57,9 @@ impl Reader {
         let room = 300_usize.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.recognise(bytes);
-        let (decoder, progress, events) = (&mut self.decoder, &mut self.progress, &mut self.events);
+        let decoder = &mut self.decoder;
+        let progress = &mut self.progress;
+        let events = &mut self.events;
         let mut event = |data: &[u8]| -> Result<(), Wrong> {
             // What follows the end marker is nobody's.
             if *progress != Progress::Ended {

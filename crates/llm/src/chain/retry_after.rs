@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 const LONGEST: f64 = 24.0 * 3600.0;
 
 /// The wait that the headers name, if one can be made out. `now` is the wall time in milliseconds.
-pub(super) fn told(headers: &HeaderMap, now: i64) -> Option<Duration> {
+pub(super) fn requested_wait(headers: &HeaderMap, now: i64) -> Option<Duration> {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(str::to_owned);
     let millis = headers.get("retry-after-ms").and_then(text).and_then(|ms| ms.trim().parse().ok());
     if let Some(wait) = millis.and_then(|millis: f64| seconds(millis / 1000.0)) {
@@ -65,11 +65,11 @@ mod tests {
     #[test]
     fn milliseconds_come_before_seconds() {
         let mut headers = HeaderMap::new();
-        assert_eq!(told(&headers, 0), None);
+        assert_eq!(requested_wait(&headers, 0), None);
         headers.insert(RETRY_AFTER, "5".parse().unwrap());
         headers.insert("retry-after-ms", "250".parse().unwrap());
-        assert_eq!(told(&headers, 0), Some(Duration::from_millis(250)));
+        assert_eq!(requested_wait(&headers, 0), Some(Duration::from_millis(250)));
         headers.insert("retry-after-ms", "garbage".parse().unwrap());
-        assert_eq!(told(&headers, 0), Some(Duration::from_secs(5)));
+        assert_eq!(requested_wait(&headers, 0), Some(Duration::from_secs(5)));
     }
 }

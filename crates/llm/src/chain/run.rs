@@ -5,10 +5,11 @@ use std::time::Duration;
 use mainstay_message::{AssistantPart, Usage};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Client;
 use super::exchange::{Broken, Exchange};
 use super::health::Placed;
-use super::{Client, lock};
 use crate::clock::wall_after;
+use crate::lock::lock;
 use crate::transport::headers;
 use crate::wire::{Parameter, Quirks, Retreat, encode, max_output};
 use crate::{
@@ -68,7 +69,8 @@ struct Trial {
 impl<'a> Run<'a> {
     pub(super) fn new(client: &'a Client, request: &'a Request<'a>, limits: &'a Limits) -> Self {
         let deadline = Instant::now() + limits.chain;
-        let (attempts, faults) = (Vec::new(), Vec::new());
+        let attempts = Vec::new();
+        let faults = Vec::new();
         Run { client, request, limits, deadline, attempts, faults, retry_at: None }
     }
 
@@ -212,16 +214,16 @@ impl<'a> Run<'a> {
         attempt: &mut Attempt,
     ) -> Result<Whole, Broken> {
         let provider = &candidate.provider;
-        let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.words());
+        let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());
         let key = timeout_at(self.deadline, provider.key.get()).await.map_err(late)?;
         trial.secret = key.map_err(|words| Broken::new(Fault::Auth, words))?;
         let bad = |words: String| Broken::new(Fault::BadRequest, words);
         let headers = headers(provider, trial.secret.as_ref()).map_err(bad)?;
         let body = encode(candidate, self.request, &trial.quirks)
-            .map_err(|error| bad(format!("the request cannot be written: {error}")))?;
+            .map_err(|error| bad(format!("could not build the request: {error}")))?;
         let pool = self.client.transport.pool(provider, self.limits.connect).map_err(bad)?;
         let request = pool.post(provider.endpoint()).headers(headers).body(body).build();
-        let request = request.map_err(|error| bad(crate::transport::chain(&error)))?;
+        let request = request.map_err(|error| bad(mainstay_message::causes(&error)))?;
         let exchange = Exchange {
             pool: &pool,
             api: provider.api,

@@ -180,7 +180,8 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> Draft {
-        let (id, name) = (id.to_owned(), "shell".to_owned());
+        let id = id.to_owned();
+        let name = "shell".to_owned();
         Draft::Call { id, name, arguments: String::new(), extra: None }
     }
 

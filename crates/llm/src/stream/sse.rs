@@ -20,9 +20,10 @@ impl Sse {
 
     /// Takes a line. An empty one ends an event, whose data is returned.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<Option<Vec<u8>>, TooLong> {
-        let line = match std::mem::take(&mut self.first) {
-            true => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
-            false => line,
+        let line = if std::mem::take(&mut self.first) {
+            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+        } else {
+            line
         };
         if line.is_empty() {
             return Ok(self.end());
@@ -61,7 +62,9 @@ mod tests {
 
     /// The events of these chunks, and the error that ended them.
     fn events(chunks: &[&[u8]], cap: usize) -> (Vec<String>, Option<TooLong>) {
-        let (mut lines, mut sse, mut found) = (Lines::new(cap), Sse::new(cap), Vec::new());
+        let mut lines = Lines::new(cap);
+        let mut sse = Sse::new(cap);
+        let mut found = Vec::new();
         let mut keep = |data: Option<Vec<u8>>| {
             found.extend(data.map(|data| String::from_utf8_lossy(&data).into_owned()));
         };

@@ -35,30 +35,34 @@ pub(crate) struct Outcome<'a> {
 
 /// One step of the conversation; none is empty.
 #[derive(Clone, Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum WireMessage<'a> {
     User(Vec<Piece<'a>>),
     Assistant(Vec<Part<'a>>),
     Results(Vec<Outcome<'a>>),
 }
 
 /// Stands before a conversation that does not begin with the user.
-const BEGINNING: &str = "(The conversation goes on.)";
+const BEGINNING: &str = "(The conversation continues.)";
 /// Stands after a conversation that ends with the model.
-const GO_ON: &str = "(Go on.)";
+const CONTINUE: &str = "(Continue.)";
 /// Stands for a result of which nothing is known; the journal gives one for every call.
 const NO_RESULT: &str = "(No result was recorded. Check before you repeat the call.)";
 /// Stands for a result without words.
 const NO_OUTPUT: &str = "(no output)";
 
 /// Puts messages into the shape above, for the model named `provider/model`.
-pub(crate) fn steps<'a>(messages: &'a [Message], model: &str) -> Vec<Step<'a>> {
-    steps_of(messages, Whole::All, model)
+pub(crate) fn wire_messages<'a>(messages: &'a [Message], model: &str) -> Vec<WireMessage<'a>> {
+    wire_messages_of(messages, Whole::All, model)
 }
 
 /// Does so with a piece of a conversation that begins with a message of the model, or with the
 /// conversation.
-pub(crate) fn steps_of<'a>(messages: &'a [Message], part: Whole, model: &str) -> Vec<Step<'a>> {
-    let mut steps: Vec<Step<'a>> = Vec::with_capacity(messages.len() + 2);
+pub(crate) fn wire_messages_of<'a>(
+    messages: &'a [Message],
+    part: Whole,
+    model: &str,
+) -> Vec<WireMessage<'a>> {
+    let mut steps: Vec<WireMessage<'a>> = Vec::with_capacity(messages.len() + 2);
     let mut messages = messages.iter().peekable();
     while let Some(message) = messages.next() {
         match message {
@@ -78,26 +82,30 @@ pub(crate) fn steps_of<'a>(messages: &'a [Message], part: Whole, model: &str) ->
             }
         }
     }
-    if part.begins() && !matches!(steps.first(), Some(Step::User(_))) {
-        steps.insert(0, Step::User(vec![Piece::Text(BEGINNING)]));
+    if part.begins() && !matches!(steps.first(), Some(WireMessage::User(_))) {
+        steps.insert(0, WireMessage::User(vec![Piece::Text(BEGINNING)]));
     }
-    if part.ends() && matches!(steps.last(), Some(Step::Assistant(_))) {
-        steps.push(Step::User(vec![Piece::Text(GO_ON)]));
+    if part.ends() && matches!(steps.last(), Some(WireMessage::Assistant(_))) {
+        steps.push(WireMessage::User(vec![Piece::Text(CONTINUE)]));
     }
     steps
 }
 
-fn user<'a>(steps: &mut Vec<Step<'a>>, content: Vec<Piece<'a>>) {
+fn user<'a>(steps: &mut Vec<WireMessage<'a>>, content: Vec<Piece<'a>>) {
     if content.is_empty() {
         return;
     }
     match steps.last_mut() {
-        Some(Step::User(before)) => before.extend(content),
-        _ => steps.push(Step::User(content)),
+        Some(WireMessage::User(before)) => before.extend(content),
+        _ => steps.push(WireMessage::User(content)),
     }
 }
 
-fn assistant<'a>(steps: &mut Vec<Step<'a>>, parts: Vec<Part<'a>>, results: &'a [CallResult]) {
+fn assistant<'a>(
+    steps: &mut Vec<WireMessage<'a>>,
+    parts: Vec<Part<'a>>,
+    results: &'a [CallResult],
+) {
     let outcomes: Vec<Outcome<'a>> = parts
         .iter()
         .filter_map(|part| match part {
@@ -106,11 +114,11 @@ fn assistant<'a>(steps: &mut Vec<Step<'a>>, parts: Vec<Part<'a>>, results: &'a [
         })
         .collect();
     match steps.last_mut() {
-        Some(Step::Assistant(before)) => before.extend(parts),
-        _ => steps.push(Step::Assistant(parts)),
+        Some(WireMessage::Assistant(before)) => before.extend(parts),
+        _ => steps.push(WireMessage::Assistant(parts)),
     }
     if !outcomes.is_empty() {
-        steps.push(Step::Results(outcomes));
+        steps.push(WireMessage::Results(outcomes));
     }
 }
 
@@ -162,23 +170,25 @@ mod tests {
     }
 
     fn call(id: &str) -> AssistantPart {
-        let (name, arguments) = ("shell".to_owned(), "{}".to_owned());
+        let name = "shell".to_owned();
+        let arguments = "{}".to_owned();
         AssistantPart::Call(Call { id: id.to_owned(), name, arguments, extra: None })
     }
 
     fn thought(origin: &str) -> AssistantPart {
-        let (origin, text) = (origin.to_owned(), "hm".to_owned());
+        let origin = origin.to_owned();
+        let text = "hm".to_owned();
         AssistantPart::Reasoning(Reasoning { origin, text, ..Reasoning::default() })
     }
 
     /// One word a step: `user:2` for a user's message of two pieces.
     fn shape(messages: &[Message]) -> String {
-        let words: Vec<String> = steps(messages, "p/m")
+        let words: Vec<String> = wire_messages(messages, "p/m")
             .iter()
             .map(|step| match step {
-                Step::User(content) => format!("user:{}", content.len()),
-                Step::Assistant(parts) => format!("assistant:{}", parts.len()),
-                Step::Results(outcomes) => format!("results:{}", outcomes.len()),
+                WireMessage::User(content) => format!("user:{}", content.len()),
+                WireMessage::Assistant(parts) => format!("assistant:{}", parts.len()),
+                WireMessage::Results(outcomes) => format!("results:{}", outcomes.len()),
             })
             .collect();
         words.join(" ")
@@ -202,7 +212,9 @@ mod tests {
         };
         let messages = [asked("a"), calls, Message::Results(vec![one])];
         assert_eq!(shape(&messages), "user:1 assistant:3 results:2");
-        let Some(Step::Results(outcomes)) = steps(&messages, "p/m").pop() else { panic!() };
+        let Some(WireMessage::Results(outcomes)) = wire_messages(&messages, "p/m").pop() else {
+            panic!()
+        };
         assert!(matches!(outcomes[0].content[..], [Piece::Text(NO_RESULT)]));
         assert!(matches!(outcomes[1].content[..], [Piece::Text(NO_OUTPUT)]));
     }

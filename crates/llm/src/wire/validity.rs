@@ -38,14 +38,14 @@ fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec { name, description: "Runs a command.".to_owned(), parameters }]
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn any_text() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["", " ", "hello", "é😀\u{0}\"\\", "a\n\nb"]).prop_map(str::to_owned)
 }
 
 fn content() -> impl Strategy<Value = Vec<Content>> {
     let image = Image { media_type: "image/png".to_owned(), base64: "iVBORw0KGgo=".to_owned() };
     let one = prop_oneof![
-        4 => words().prop_map(Content::Text),
+        4 => any_text().prop_map(Content::Text),
         1 => Just(Content::Image(image)),
     ];
     prop::collection::vec(one, 0..4)
@@ -53,7 +53,7 @@ fn content() -> impl Strategy<Value = Vec<Content>> {
 
 /// Reasoning of this model or of another, in every form that a provider gives.
 fn reasoning() -> impl Strategy<Value = AssistantPart> {
-    (words(), 0..4_u8, any::<bool>()).prop_map(|(text, form, own)| {
+    (any_text(), 0..4_u8, any::<bool>()).prop_map(|(text, form, own)| {
         let (origin, model) = if own { ("p/m", "m") } else { ("q/n", "n") };
         let mut reasoning = Reasoning { origin: origin.to_owned(), text, ..Reasoning::default() };
         match form {
@@ -84,9 +84,9 @@ fn round() -> impl Strategy<Value = Vec<Message>> {
     (
         prop::collection::vec(content(), 0..3),
         prop::collection::vec(reasoning(), 0..3),
-        words(),
+        any_text(),
         prop::collection::vec(call, 0..4),
-        words(),
+        any_text(),
         any::<bool>(),
     )
         .prop_map(|(asked, thoughts, before, calls, after, answered)| {
@@ -116,7 +116,7 @@ proptest! {
     #[test]
     fn every_prefix_of_every_conversation_is_a_valid_request(
         rounds in prop::collection::vec(round(), 0..5),
-        system in words(),
+        system in any_text(),
         offered in any::<bool>(),
         effort in prop::sample::select(vec![None, Some(Effort::Low), Some(Effort::High)]),
         max_output in prop::sample::select(vec![None, Some(1), Some(2000), Some(64_000)]),
@@ -191,7 +191,8 @@ fn conversation(origin: &str, model: &str) -> Vec<Message> {
     let reasoning =
         Reasoning { origin: origin.to_owned(), text, signature, ..Reasoning::default() };
     let call = |id: &str| {
-        let (name, arguments) = ("shell".to_owned(), r#"{"command": "ls"}"#.to_owned());
+        let name = "shell".to_owned();
+        let arguments = r#"{"command": "ls"}"#.to_owned();
         let extra = Some(json!({"origin": origin, "extra_content": {"google": 1}}));
         AssistantPart::Call(Call { id: id.to_owned(), name, arguments, extra })
     };
@@ -216,7 +217,8 @@ fn conversation(origin: &str, model: &str) -> Vec<Message> {
 fn chat_puts_pictures_of_results_into_the_users_message() {
     let candidate = candidate("local", Api::OpenAiChat, "http://127.0.0.1:1/v1", "m");
     let messages = conversation("local/m", "m");
-    let (tools, system) = (tools(), "be brief");
+    let tools = tools();
+    let system = "be brief";
     let request = Request {
         system,
         tools: &tools,

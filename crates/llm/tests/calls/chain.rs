@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use mainstay_llm::{Candidate, Client, Fault, Key, Request, Secret};
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 
 use crate::ground::{api, ask, call, candidate, candidate_at, hello, quick};
 
@@ -31,7 +31,7 @@ impl Key for Renewable {
     }
 }
 
-fn bearer(asked: &Asked) -> String {
+fn bearer(asked: &ModelRequest) -> String {
     let name = if asked.shape == Shape::Anthropic { "x-api-key" } else { "authorization" };
     asked.header(name).unwrap_or_default().to_owned()
 }
@@ -40,7 +40,7 @@ fn bearer(asked: &Asked) -> String {
 async fn a_refused_key_is_fetched_anew_once() {
     for shape in Shape::ALL {
         for (keys, requests) in [(1, 2), (0, 1), (9, 2)] {
-            let server = ModelServer::answering(move |asked: &Asked| {
+            let server = ModelServer::answering(move |asked: &ModelRequest| {
                 if bearer(asked).ends_with("sk-secret-1") && keys == 1 {
                     Reply::text("ok")
                 } else {
@@ -68,7 +68,7 @@ async fn a_refused_key_is_fetched_anew_once() {
 
 #[tokio::test]
 async fn a_refused_parameter_is_left_out_and_that_is_remembered() {
-    let server = ModelServer::answering(|asked: &Asked| {
+    let server = ModelServer::answering(|asked: &ModelRequest| {
         let refuse = |name: &str| {
             Reply::status(400, format!("Unsupported parameter: '{name}' is not supported"))
                 .code("unsupported_parameter")
@@ -119,20 +119,22 @@ async fn the_failure_is_the_chain_with_the_first_cause_first() {
     let (outcome, _) = call(&Client::seeded(3), &chain, &request, &quick()).await;
     let said = outcome.unwrap_err().to_string();
     let start = "openai/m: 400 max_tokens not supported; again with another form of max_tokens: \
-                 402 insufficient credit; fallback anthropic/m: 529 Overloaded (4 times), waited";
+                 402 insufficient credit; fallback anthropic/m: 529 Overloaded after 4 attempts in";
     assert!(said.starts_with(start), "{said}");
 }
 
 #[tokio::test]
 async fn a_limit_that_anthropic_names_is_kept() {
-    let server = ModelServer::answering(|asked: &Asked| match asked.body["max_tokens"].as_u64() {
-        Some(most) if most > 4096 => Reply::status(
-            400,
-            format!(
-                "max_tokens: {most} > 4096, which is the maximum allowed number of output tokens"
+    let server = ModelServer::answering(|asked: &ModelRequest| {
+        match asked.body["max_tokens"].as_u64() {
+            Some(most) if most > 4096 => Reply::status(
+                400,
+                format!(
+                    "max_tokens: {most} > 4096, which is the maximum allowed number of output tokens"
+                ),
             ),
-        ),
-        _ => Reply::text("ok"),
+            _ => Reply::text("ok"),
+        }
     });
     let chain = [candidate(&server, Shape::Anthropic, "p")];
     let client = Client::seeded(4);

@@ -151,7 +151,7 @@ async fn nobody_listening_is_a_network_fault_with_the_systems_words() {
     let failure = ask(&Client::seeded(4), &chain, &quick()).await.0.unwrap_err();
     assert_eq!(failure.fault, Fault::Network);
     assert!(failure.to_string().to_lowercase().contains("refused"), "{failure}");
-    assert!(failure.to_string().contains("(4 times)"), "{failure}");
+    assert!(failure.to_string().contains("after 4 attempts in"), "{failure}");
 }
 
 #[tokio::test]

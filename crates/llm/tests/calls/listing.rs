@@ -20,9 +20,9 @@ async fn listed(catalogue: Catalogue, api: Api, path: &str) -> Vec<Listed> {
 }
 
 /// Name, window, the window it is served with, tools, in memory.
-type Told<'a> = (&'a str, Option<u64>, Option<u64>, Option<bool>, Option<bool>);
+type Row<'a> = (&'a str, Option<u64>, Option<u64>, Option<bool>, Option<bool>);
 
-fn told(models: &[Listed]) -> Vec<Told<'_>> {
+fn rows(models: &[Listed]) -> Vec<Row<'_>> {
     models
         .iter()
         .map(|one| (one.name.as_str(), one.window, one.served, one.tools, one.loaded))
@@ -43,7 +43,7 @@ async fn ollama_says_what_its_models_can_read_and_do() {
     )
     .await;
     assert_eq!(
-        told(&models),
+        rows(&models),
         [
             ("gemma", Some(8_192), None, Some(false), Some(true)),
             ("qwen3:8b", Some(40_960), None, Some(true), Some(false)),
@@ -65,7 +65,7 @@ async fn lm_studio_says_what_is_loaded_and_with_which_window() {
     )
     .await;
     assert_eq!(
-        told(&models),
+        rows(&models),
         [
             ("a", Some(4_096), None, Some(true), Some(true)),
             ("b", Some(32_768), None, Some(false), Some(false)),
@@ -77,7 +77,7 @@ async fn lm_studio_says_what_is_loaded_and_with_which_window() {
 async fn llama_cpp_says_the_window_it_serves_and_not_the_one_it_was_trained_with() {
     let catalogue = Catalogue::llama_cpp(Offered::new("model.gguf", 8_192));
     let models = listed(catalogue, Api::OpenAiChat, "/v1").await;
-    assert_eq!(told(&models), [("model.gguf", Some(8_192), None, None, Some(true))]);
+    assert_eq!(rows(&models), [("model.gguf", Some(8_192), None, None, Some(true))]);
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn anthropic_and_plain_servers_say_names() {
         (Catalogue::plain(names()), Api::OpenAiResponses),
     ] {
         let models = listed(catalogue, api, "/v1").await;
-        assert_eq!(told(&models), [("b", None, None, None, None), ("a", None, None, None, None)]);
+        assert_eq!(rows(&models), [("b", None, None, None, None), ("a", None, None, None, None)]);
     }
 }
 

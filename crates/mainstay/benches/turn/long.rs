@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome};
-use mainstay_journal::{JOURNAL, SessionId, TurnId, entry, session};
+use mainstay_journal::{SessionId, TurnId, entry, session};
 use mainstay_message::{AssistantPart, Call, CallResult, Content};
-use mainstay_store::{Location, Options, Schema, Store};
+use mainstay_store::{Location, Options, Store};
 
 use crate::measure::median;
 use crate::report::Report;
@@ -27,12 +27,7 @@ pub(crate) fn measure(report: &mut Report) {
 fn taken_up(url: &str, entries: usize) -> f64 {
     let scene = Scene::new(url);
     let place = Location::file(scene.home().join("store.db"));
-    let options = Options::new(Schema::new(&[
-        JOURNAL,
-        mainstay_journal::SEARCH,
-        mainstay_agent::AGENT,
-        mainstay_agent::skills::SKILLS,
-    ]));
+    let options = Options::new(mainstay_agent::schema());
     let store = Store::open(&place, options).unwrap();
     let (id, turn) = (SessionId::new(), TurnId::new());
     let workspace = scene.workspace().display().to_string();

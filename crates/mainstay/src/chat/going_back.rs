@@ -194,7 +194,7 @@ fn undone_lines(
         lines.push(Line::dim(&line).hanging("  ", Style::DIM));
     }
     for (path, why) in plan.not_kept.iter().take(NAMED) {
-        let line = format!("  not kept, left as it is: {} ({})", shown(path), why.spoken());
+        let line = format!("  not kept, left as it is: {} ({})", shown(path), why.reason());
         lines.push(Line::dim(&line).hanging("  ", Style::DIM));
     }
     if !redo {

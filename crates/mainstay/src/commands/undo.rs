@@ -153,7 +153,7 @@ fn list(context: &Context, store: &Store, session: &Session) -> Result<Exit, Err
             text.push_str(&format!("  and {} more\n", turn.paths.len() - 10));
         }
         for (path, why) in &turn.not_kept {
-            text.push_str(&format!("  not kept: {path} ({})\n", why.spoken()));
+            text.push_str(&format!("  not kept: {path} ({})\n", why.reason()));
         }
     }
     if turns.is_empty() {
@@ -272,8 +272,8 @@ fn nothing(args: &UndoArgs, session: &Session) -> String {
 }
 
 fn not_kept(session: &Session, plan: &Plan) -> String {
-    let line = |(path, why): &(String, mainstay_tools::snapshot::Why)| {
-        format!("  not kept, left as it is: {} ({})\n", shown(session, path), why.spoken())
+    let line = |(path, why): &(String, mainstay_tools::snapshot::Omission)| {
+        format!("  not kept, left as it is: {} ({})\n", shown(session, path), why.reason())
     };
     plan.not_kept.iter().map(line).collect()
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply, Script, rounds};
+use mainstay_testkit::model::{ModelRequest, Reply, Script, rounds};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ fn an_unknown_request_is_told_with_the_next_step() {
 
 #[test]
 fn always_is_listed_holds_and_is_forgotten() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         number @ 0..3 => {
             let path = format!("../near/{number}");
             Reply::call_of("write_file", json!({ "path": path, "content": "x" }))
@@ -265,7 +265,7 @@ fn a_command_of_the_agent_cannot_decide_about_the_agent() {
 
 #[test]
 fn a_question_is_answered_from_another_process() {
-    let world = World::new(|asked: &Asked| match asked.results().first() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().first() {
         None => {
             let arguments = json!({ "question": "Which colour?", "choices": ["red", "blue"] });
             Reply::call_of("ask_user", arguments)

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use mainstay_testkit::process::{Running, wait_for};
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ use crate::world::World;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The name of the process that the first result tells of.
-fn name(asked: &Asked) -> String {
+fn name(asked: &ModelRequest) -> String {
     let results = asked.results();
-    let text = results.iter().find_map(|(_, text)| text.split("Started the process ").nth(1));
+    let text = results.iter().find_map(|(_, text)| text.split("Started process ").nth(1));
     text.expect("a process was started").split('.').next().unwrap().to_owned()
 }
 
@@ -38,7 +38,7 @@ fn results(world: &World) -> Vec<String> {
 
 #[test]
 fn what_a_command_leaves_running_is_listed_and_goes_with_the_agent() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "sleep 300 & echo started" })),
         1 => process("list", &json!({})),
         _ => Reply::text("done"),
@@ -55,7 +55,7 @@ fn what_a_command_leaves_running_is_listed_and_goes_with_the_agent() {
 #[test]
 fn a_process_is_started_polled_written_to_read_waited_for_and_acknowledged() {
     let command = "echo ready; read line; echo \"got $line\"; exit 3";
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => process("start", &json!({ "command": command })),
         1 => process("poll", &json!({ "process": name(asked) })),
         2 => process("write", &json!({ "process": name(asked), "text": "a word\n" })),
@@ -86,8 +86,8 @@ fn a_process_is_started_polled_written_to_read_waited_for_and_acknowledged() {
 }
 
 /// A model that starts a process, then does what the last input names.
-fn obeying(command: &'static str) -> impl Fn(&Asked) -> Reply + Send + 'static {
-    move |asked: &Asked| {
+fn obeying(command: &'static str) -> impl Fn(&ModelRequest) -> Reply + Send + 'static {
+    move |asked: &ModelRequest| {
         let said = asked.last_user_text();
         let fresh = |action: &str| {
             let wanted =
@@ -111,7 +111,7 @@ fn obeying(command: &'static str) -> impl Fn(&Asked) -> Reply + Send + 'static {
 }
 
 /// How often the user asked for this in the whole conversation.
-fn said_so_far(asked: &Asked, action: &str) -> usize {
+fn said_so_far(asked: &ModelRequest, action: &str) -> usize {
     let messages = asked.body["messages"].as_array().unwrap();
     let said = messages.iter().filter(|message| message["role"] == "user");
     said.map(|message| message["content"].to_string().matches(&format!("please {action}")).count())
@@ -200,7 +200,7 @@ fn a_process_goes_with_its_keeper_when_that_is_killed_whoever_started_it() {
     for taken_over in [false, true] {
         let gate = Gate::new();
         let held = gate.clone();
-        let world = World::new(move |asked: &Asked| match asked.results().len() {
+        let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
             0 => process("start", &json!({ "command": "exec sleep 300" })),
             _ => Reply::text("heard").held_by(&held),
         });

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Gate, Reply, Script};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply, Script};
 use mainstay_testkit::process::{Running, Signal, wait_for};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Says this to the first input, and goes on at the second.
 fn first(reply: impl Fn() -> Reply + Send + 'static) -> impl Script {
-    move |asked: &Asked| match asked.last_user_text().contains("go on") {
+    move |asked: &ModelRequest| match asked.last_user_text().contains("go on") {
         true => Reply::text("went on"),
         false => reply(),
     }
@@ -124,7 +124,7 @@ fn a_key_press_that_reaches_the_whole_group_stops_it_in_good_order() {
 
 #[test]
 fn a_background_process_goes_with_a_cancelled_turn_and_its_end_is_told() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         _ if asked.last_user_text().contains("go on") => Reply::text("went on"),
         0 => Reply::call_of("process", json!({ "action": "start", "command": "sleep 300" })),
         _ => Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" })),
@@ -140,7 +140,7 @@ fn a_background_process_goes_with_a_cancelled_turn_and_its_end_is_told() {
 fn a_turn_started_under_nohup_survives_the_end_of_its_terminal() {
     let gate = Gate::new();
     let held = gate.clone();
-    let world = World::new(move |_: &Asked| Reply::text("still here").held_by(&held));
+    let world = World::new(move |_: &ModelRequest| Reply::text("still here").held_by(&held));
     let program = world.command(&["run", "hello"]);
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program.get_program());

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use mainstay_testkit::process::{Signal, wait_for};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn kinds(session: &Value) -> Vec<String> {
 #[test]
 fn an_answer_stays_on_the_screen_and_the_terminal_is_given_back() {
     let answer = "Here it is:\n\n```rust\nfn main() {}\n```\n\nThat is **all**.";
-    let world = World::new(move |_: &Asked| Reply::text(answer));
+    let world = World::new(move |_: &ModelRequest| Reply::text(answer));
     // Without a command, on a terminal, it is the chat.
     let mut terminal = Terminal::start(&world, SIZE, &[]);
     terminal.sees("local/qwen");
@@ -58,7 +58,7 @@ fn an_answer_stays_on_the_screen_and_the_terminal_is_given_back() {
 
 #[test]
 fn a_kill_in_the_middle_loses_nothing_and_the_next_chat_finishes_the_turn() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "echo once >> ran; sleep 1; echo end" })),
         _ => Reply::text(format!("It said: {}", asked.results()[0].1)),
     });
@@ -84,7 +84,7 @@ fn a_kill_in_the_middle_loses_nothing_and_the_next_chat_finishes_the_turn() {
 fn words_that_steer_are_heard_at_the_next_step_and_survive_a_kill() {
     let gate = Gate::new();
     let held = gate.clone();
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "until test -e go; do sleep 0.02; done" })),
         // The answer never comes to the first process.
         _ => Reply::text(format!("I heard: {}", asked.last_user_text())).held_by(&held),
@@ -118,7 +118,7 @@ fn words_that_steer_are_heard_at_the_next_step_and_survive_a_kill() {
 fn a_message_during_a_turn_is_queued_and_sent_after_its_answer() {
     let gate = Gate::new();
     let held = gate.clone();
-    let world = World::new(move |asked: &Asked| {
+    let world = World::new(move |asked: &ModelRequest| {
         Reply::text(format!("answer to {}", asked.last_user_text())).held_by(&held)
     });
     let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
@@ -139,7 +139,7 @@ fn a_message_during_a_turn_is_queued_and_sent_after_its_answer() {
 
 #[test]
 fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
-    let world = World::new(|asked: &Asked| match asked.last_user_text().contains("again") {
+    let world = World::new(|asked: &ModelRequest| match asked.last_user_text().contains("again") {
         true => Reply::text("went on"),
         false => Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" })),
     });
@@ -162,7 +162,7 @@ fn ctrl_c_stops_the_turn_and_a_second_one_leaves() {
 
 #[test]
 fn two_ctrl_c_in_a_row_leave_and_nothing_keeps_running() {
-    let world = World::new(|_: &Asked| {
+    let world = World::new(|_: &ModelRequest| {
         Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" }))
     });
     let mut terminal = Terminal::start(&world, SIZE, &["chat", "--yes"]);
@@ -181,7 +181,7 @@ fn two_ctrl_c_in_a_row_leave_and_nothing_keeps_running() {
 
 #[test]
 fn a_terminal_that_is_closed_stops_the_turn_and_nothing_keeps_running() {
-    let world = World::new(|_: &Asked| {
+    let world = World::new(|_: &ModelRequest| {
         Reply::call_of("shell", json!({ "command": "touch ready; sleep 300" }))
     });
     let mut terminal = Terminal::start(&world, SIZE, &["chat", "--yes"]);
@@ -197,7 +197,7 @@ fn a_terminal_that_is_closed_stops_the_turn_and_nothing_keeps_running() {
 
 #[test]
 fn slow_a_question_of_the_policy_is_asked_here() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "one", "content": "" })),
         1 => Reply::call_of("write_file", json!({ "path": "two", "content": "" })),
         2 => Reply::call_of("write_file", json!({ "path": "three", "content": "" })),
@@ -236,7 +236,7 @@ fn press(terminal: &mut Terminal, key: &str, words: &str) {
 
 #[test]
 fn a_kill_before_an_answer_to_the_policy_leaves_the_question() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "one", "content": "" })),
         _ => Reply::text("done"),
     });
@@ -258,7 +258,7 @@ fn a_kill_before_an_answer_to_the_policy_leaves_the_question() {
 
 #[test]
 fn a_big_paste_is_folded_and_sent_whole_and_a_picture_goes_with_its_path() {
-    let world = World::new(|_: &Asked| Reply::text("seen"));
+    let world = World::new(|_: &ModelRequest| Reply::text("seen"));
     std::fs::write(world.workspace().join("a.png"), b"\x89PNG\r\n\x1a\n0000").unwrap();
     let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
     terminal.sees("local/qwen");
@@ -280,7 +280,7 @@ fn a_big_paste_is_folded_and_sent_whole_and_a_picture_goes_with_its_path() {
 
 #[test]
 fn what_was_sent_is_in_the_history_of_the_next_chat() {
-    let world = World::new(|_: &Asked| Reply::text("seen"));
+    let world = World::new(|_: &ModelRequest| Reply::text("seen"));
     let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
     terminal.sees("local/qwen");
     terminal.send("remember this");
@@ -296,7 +296,7 @@ fn what_was_sent_is_in_the_history_of_the_next_chat() {
 
 #[test]
 fn commands_of_the_chat_do_what_they_say() {
-    let world = World::new(|asked: &Asked| {
+    let world = World::new(|asked: &ModelRequest| {
         Reply::text(format!("{} says {}", asked.model(), asked.last_user_text())).usage(1200, 0, 34)
     });
     world.configure_more("[models.\"local/other\"]\nwindow = 1000");
@@ -333,7 +333,7 @@ fn commands_of_the_chat_do_what_they_say() {
 #[test]
 fn a_turn_that_failed_says_so_and_is_tried_again() {
     let mut first = true;
-    let world = World::new(move |_: &Asked| match std::mem::replace(&mut first, false) {
+    let world = World::new(move |_: &ModelRequest| match std::mem::replace(&mut first, false) {
         true => Reply::status(400, "no such thing \u{1b}[2J here"),
         false => Reply::text("better now"),
     });
@@ -354,7 +354,7 @@ fn a_turn_that_failed_says_so_and_is_tried_again() {
 
 #[test]
 fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "new.txt", "content": "x" })),
         _ if asked.last_user_text().ends_with("go on") => Reply::text("went on"),
         _ => Reply::text(format!("said {}", asked.last_user_text())),
@@ -388,7 +388,8 @@ fn what_a_turn_did_is_undone_and_a_fork_goes_its_own_way() {
 
 #[test]
 fn without_colours_none_is_sent_on_a_narrow_screen_either() {
-    let world = World::new(|_: &Asked| Reply::text("# Head\n\n```rust\nfn main() {}\n```\n`x`"));
+    let world =
+        World::new(|_: &ModelRequest| Reply::text("# Head\n\n```rust\nfn main() {}\n```\n`x`"));
     let variables = [("TERM", "xterm-256color"), ("NO_COLOR", "1")];
     let mut terminal = Terminal::start_with(&world, (20, 20), &["chat"], &variables);
     terminal.sees("local/qwen");
@@ -410,7 +411,7 @@ fn without_colours_none_is_sent_on_a_narrow_screen_either() {
 #[test]
 fn on_a_dumb_terminal_lines_are_answered_plainly() {
     let world =
-        World::new(|asked: &Asked| Reply::text(format!("heard {}", asked.last_user_text())));
+        World::new(|asked: &ModelRequest| Reply::text(format!("heard {}", asked.last_user_text())));
     let mut terminal = Terminal::start_with(&world, SIZE, &[], &[("TERM", "dumb")]);
     terminal.keys("hello\n");
     terminal.sees("heard hello");
@@ -421,8 +422,9 @@ fn on_a_dumb_terminal_lines_are_answered_plainly() {
 
 #[test]
 fn without_a_terminal_lines_are_answered_plainly() {
-    let world =
-        World::new(|asked: &Asked| Reply::text(format!("answer to {}", asked.last_user_text())));
+    let world = World::new(|asked: &ModelRequest| {
+        Reply::text(format!("answer to {}", asked.last_user_text()))
+    });
     let mut command = world.command(&["chat"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -444,7 +446,7 @@ fn without_a_terminal_lines_are_answered_plainly() {
 fn a_session_that_another_process_has_is_not_talked_in() {
     let gate = Gate::new();
     let held = gate.clone();
-    let world = World::new(move |_: &Asked| Reply::text("slow").held_by(&held));
+    let world = World::new(move |_: &ModelRequest| Reply::text("slow").held_by(&held));
     let mut terminal = Terminal::start(&world, SIZE, &["chat"]);
     terminal.sees("local/qwen");
     terminal.send("hello");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Script, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Script, Shape};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::{Signal, wait_for};
 use mainstay_testkit::shim::{Kind, Mode};
@@ -22,7 +22,7 @@ fn family(
     tasks: usize,
     command: impl Fn(&str, usize) -> String + Send + Sync + 'static,
 ) -> impl Script {
-    move |asked: &Asked| {
+    move |asked: &ModelRequest| {
         let text = asked.last_user_text();
         let results = asked.results();
         let Some(name) = text.strip_prefix("task ") else {
@@ -310,7 +310,7 @@ fn slow_heavy_a_parent_killed_with_its_keeper_has_each_result_once() {
     let script = || {
         // Most of the time is spent asleep, on a busy machine too.
         let mut all = family(8, |name, round| format!("{}; sleep 0.2", counting(name, round)));
-        move |asked: &Asked| {
+        move |asked: &ModelRequest| {
             if asked.last_user_text() == "begin" && asked.results().is_empty() {
                 return (0..8).fold(Reply::text("Go."), |reply, number| {
                     let deeper = if number % 2 == 0 { "" } else { " deeper" };

@@ -4,10 +4,10 @@
 use mainstay_agent::{approvals::requests, ledger};
 use mainstay_journal::compaction::{self, Committed, Compaction};
 use mainstay_journal::entry::Body;
-use mainstay_journal::{JOURNAL, Result, SessionId, TurnId, entry, session, turn};
+use mainstay_journal::{Result, SessionId, TurnId, entry, session, turn};
 use mainstay_message::{AssistantPart, Content};
-use mainstay_store::{Location, Options, Schema, Store};
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_store::{Location, Options, Store};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::{counting, put_counter, waiting};
@@ -16,7 +16,7 @@ use crate::world::{Told, World};
 
 /// A world whose model runs a command when it is asked to, and else says how many messages it got.
 fn world() -> World {
-    World::new(|asked: &Asked| {
+    World::new(|asked: &ModelRequest| {
         if asked.last_user_text().contains("count") && asked.results().is_empty() {
             return Reply::call_of("shell", json!({ "command": "seq 1 900; echo made > made" }));
         }
@@ -30,7 +30,7 @@ fn data(told: &Told) -> Value {
 
 fn open(world: &World) -> Store {
     let place = Location::file(world.home().join("store.db"));
-    Store::open(&place, Options::new(Schema::new(&[JOURNAL]))).unwrap()
+    Store::open(&place, Options::new(mainstay_agent::schema())).unwrap()
 }
 
 /// Writes into the record of a session.

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Gate, ModelServer, Reply, Script, Shape};
+use mainstay_testkit::model::{Gate, ModelRequest, ModelServer, Reply, Script, Shape};
 use mainstay_testkit::shim::{Kind, Mode};
 use mainstay_testkit::sweep::{Outcome, Sweep};
 use serde_json::{Value, json};
@@ -21,14 +21,14 @@ const SUMMARY: &str = "SUMMARY: it was counted.";
 /// How what stands for replaced entries begins.
 const RECORD: &str = "a record of this session";
 
-fn is_summary(asked: &Asked) -> bool {
+fn is_summary(asked: &ModelRequest) -> bool {
     asked.system().starts_with("You write the record")
 }
 
 /// Speaks at length and runs a command in each of so many rounds of a turn that wants counting. How
 /// far it is, is read from the last call, which is always there.
 fn counter(rounds: u64) -> impl Script {
-    move |asked: &Asked| {
+    move |asked: &ModelRequest| {
         if is_summary(asked) {
             return Reply::text(SUMMARY);
         }
@@ -107,7 +107,7 @@ fn who_wants_to_compact_what_another_process_has_is_told_who() {
     let gate = Gate::new();
     let held = gate.clone();
     let mut script = counter(10);
-    let world = World::new(move |asked: &Asked| match is_summary(asked) {
+    let world = World::new(move |asked: &ModelRequest| match is_summary(asked) {
         true => Reply::text(SUMMARY).held_by(&held),
         false => script.reply(asked),
     });
@@ -146,7 +146,7 @@ fn a_long_turn_tells_its_compactions_and_finishes() {
 #[test]
 fn a_helper_s_session_is_compacted_like_any_other() {
     let mut script = counter(40);
-    let world = World::new(move |asked: &Asked| {
+    let world = World::new(move |asked: &ModelRequest| {
         match (asked.last_user_text().contains("give it away"), asked.results().is_empty()) {
             (true, true) => Reply::call_of("delegate", json!({ "task": "count" })),
             _ => script.reply(asked),
@@ -156,10 +156,10 @@ fn a_helper_s_session_is_compacted_like_any_other() {
     let told = world.run(&["run", "--yes", "--json", "give it away"]).ended_with(0);
     assert_eq!(told.event("end")["answer"], "Done.");
     assert_eq!(world.file("count").lines().count(), 40);
-    let helper = |asked: &Asked| asked.system().contains("You are a helper");
-    let compacted = |asked: &Asked| asked.body.to_string().contains(RECORD);
+    let helper = |asked: &ModelRequest| asked.system().contains("You are a helper");
+    let compacted = |asked: &ModelRequest| asked.body.to_string().contains(RECORD);
     assert!(world.model.asked().iter().any(|asked| helper(asked) && compacted(asked)));
-    let parents = |asked: &&Asked| !helper(asked) && !is_summary(asked);
+    let parents = |asked: &&ModelRequest| !helper(asked) && !is_summary(asked);
     assert!(!world.model.asked().iter().filter(parents).any(compacted));
     world.model.assert_no_violations();
     world.nothing_runs();
@@ -202,7 +202,7 @@ fn the_chat_compacts_and_takes_it_back() {
     let gate = Gate::new();
     let held = gate.clone();
     let mut script = counter(10);
-    let world = World::new(move |asked: &Asked| match is_summary(asked) {
+    let world = World::new(move |asked: &ModelRequest| match is_summary(asked) {
         true => Reply::text(SUMMARY).held_by(&held),
         false => script.reply(asked),
     });

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, Reply, Script};
+use mainstay_testkit::model::{ModelRequest, Reply, Script};
 use mainstay_testkit::process::{Running, Signal, wait_for};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn family(tasks: usize) -> impl Script {
 
 /// The same, where each command ends with `rest`.
 fn resting(tasks: usize, rest: &'static str) -> impl Script {
-    move |asked: &Asked| {
+    move |asked: &ModelRequest| {
         let text = asked.last_user_text();
         let rounds = asked.results().len();
         let Some(number) = text.strip_prefix("task ") else {
@@ -129,7 +129,7 @@ fn slow_heavy_a_parent_killed_with_eight_children_has_each_result_once() {
 #[test]
 fn stopping_the_parent_stops_all_and_all_is_recorded() {
     for signal in [Signal::INT, Signal::TERM] {
-        let world = World::new(|asked: &Asked| match asked.last_user_text().as_str() {
+        let world = World::new(|asked: &ModelRequest| match asked.last_user_text().as_str() {
             "begin" if asked.results().is_empty() => (0..3).fold(Reply::text("Go."), |reply, k| {
                 reply.call("delegate", json!({ "task": format!("wait {k}") }))
             }),
@@ -172,7 +172,7 @@ fn a_child_that_waits_for_a_person_parks_its_parent_and_goes_on_with_it() {
 
 #[test]
 fn what_was_decided_for_a_helper_goes_on_with_the_turn_that_waits_for_it() {
-    let world = World::new(|asked: &Asked| {
+    let world = World::new(|asked: &ModelRequest| {
         let helper = asked.last_user_text() == "the task";
         match (helper, asked.results().first()) {
             (true, None) => Reply::call_of("shell", json!({ "command": "./unknown" })),
@@ -191,7 +191,7 @@ fn what_was_decided_for_a_helper_goes_on_with_the_turn_that_waits_for_it() {
 
 #[test]
 fn what_a_child_asks_is_told_with_the_session_to_go_on_with() {
-    let world = World::new(|asked: &Asked| {
+    let world = World::new(|asked: &ModelRequest| {
         let is_child = asked.last_user_text().starts_with("task");
         match (is_child, asked.results().len()) {
             (false, 0) => Reply::call_of("delegate", json!({ "task": "task 0" })),
@@ -224,7 +224,7 @@ fn what_a_child_asks_is_told_with_the_session_to_go_on_with() {
 
 #[test]
 fn a_child_is_charged_to_its_parent_and_cannot_outspend_it() {
-    let world = World::new(|asked: &Asked| match asked.last_user_text().as_str() {
+    let world = World::new(|asked: &ModelRequest| match asked.last_user_text().as_str() {
         "begin" if asked.results().is_empty() => {
             Reply::call_of("delegate", json!({ "task": "forever" }))
         }
@@ -245,7 +245,7 @@ fn a_child_is_charged_to_its_parent_and_cannot_outspend_it() {
 
 #[test]
 fn helpers_of_helpers_have_an_end() {
-    let world = World::new(|asked: &Asked| {
+    let world = World::new(|asked: &ModelRequest| {
         let depth: usize = asked.last_user_text().trim_start_matches("depth ").parse().unwrap_or(0);
         match asked.results().first() {
             None => Reply::call_of("delegate", json!({ "task": format!("depth {}", depth + 1) })),

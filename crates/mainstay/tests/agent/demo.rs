@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use mainstay_testkit::capability::Capability;
 use mainstay_testkit::process::{Running, Signal};
 use rustix::process::Pid;
 use serde_json::{Value, json};
@@ -90,8 +91,7 @@ fn it_needs_no_network() {
         command
     };
     let able = alone("true").stderr(Stdio::null()).status();
-    if !able.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: a network of one's own cannot be had here");
+    if !Capability::NetworkNamespace.require(able.is_ok_and(|status| status.success())) {
         return;
     }
     let told = Told::from(alone(&format!("exec {BINARY} demo --json")).output().unwrap());

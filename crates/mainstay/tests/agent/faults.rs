@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
@@ -76,10 +76,11 @@ fn a_fault_without_a_fallback_ends_the_turn_in_the_provider_s_words_and_is_told_
 
 fn alone(fault: &Reply, words: &str) {
     let fault = fault.clone();
-    let world = World::new(move |asked: &Asked| match asked.last_user_text().contains("go on") {
-        true => Reply::text("went on"),
-        false => fault.clone(),
-    });
+    let world =
+        World::new(move |asked: &ModelRequest| match asked.last_user_text().contains("go on") {
+            true => Reply::text("went on"),
+            false => fault.clone(),
+        });
     chained(&world, ALONE);
     let failed = world.run(&["run", "--json", "begin"]).ended_with(1);
     let end = failed.event("end");
@@ -111,7 +112,7 @@ fn with_fallbacks_the_last_one_answers_and_the_user_hears_why() {
 
 fn rescued(fault: &Reply, words: &str) {
     let fault = fault.clone();
-    let world = World::new(move |asked: &Asked| match asked.model() {
+    let world = World::new(move |asked: &ModelRequest| match asked.model() {
         "a" => fault.clone(),
         "b" => Reply::status(401, "b knows you not"),
         _ => Reply::text("c answers"),
@@ -131,7 +132,7 @@ fn rescued(fault: &Reply, words: &str) {
 
 #[test]
 fn when_all_fail_the_message_is_the_chain_with_the_first_cause_first() {
-    let world = World::new(|asked: &Asked| match asked.model() {
+    let world = World::new(|asked: &ModelRequest| match asked.model() {
         "a" => Reply::status(400, "a has no sense"),
         "b" => Reply::status(402, "b wants money"),
         _ => Reply::status(401, "c knows you not"),
@@ -149,7 +150,7 @@ fn when_all_fail_the_message_is_the_chain_with_the_first_cause_first() {
 fn a_wait_above_the_cap_parks_the_turn_until_then_and_resume_goes_on() {
     for (header, seconds) in [("7200", 7200), ("Wed, 01 Jan 2200 00:00:00 GMT", 80_000)] {
         let mut first = true;
-        let world = World::new(move |_: &Asked| match std::mem::take(&mut first) {
+        let world = World::new(move |_: &ModelRequest| match std::mem::take(&mut first) {
             true => Reply::status(429, "come back later").header("retry-after", header),
             false => Reply::text("answered"),
         });
@@ -175,7 +176,7 @@ fn a_wait_above_the_cap_parks_the_turn_until_then_and_resume_goes_on() {
 fn a_short_wait_is_kept_to_and_one_that_makes_no_sense_is_not() {
     for (header, least) in [("0", 0), ("1", 1000), ("soon", 0), ("-5", 0)] {
         let mut first = true;
-        let world = World::new(move |_: &Asked| match std::mem::take(&mut first) {
+        let world = World::new(move |_: &ModelRequest| match std::mem::take(&mut first) {
             true => Reply::status(429, "in a moment").header("retry-after", header),
             false => Reply::text("answered"),
         });
@@ -191,7 +192,7 @@ fn a_short_wait_is_kept_to_and_one_that_makes_no_sense_is_not() {
 #[test]
 fn errors_in_the_twentieth_round_keep_all_that_was_done() {
     let mut errors = 0;
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         19 if errors < 10 => {
             errors += 1;
             Reply::status(500, "the server is on fire")
@@ -206,7 +207,11 @@ fn errors_in_the_twentieth_round_keep_all_that_was_done() {
     let session = failed.session();
     for _ in 0..4 {
         let again = world.run(&["resume", &session, "--yes"]).ended_with(1);
-        assert!(again.stderr.contains("500 the server is on fire (2 times)"), "{}", again.stderr);
+        assert!(
+            again.stderr.contains("500 the server is on fire after 2 attempts"),
+            "{}",
+            again.stderr
+        );
     }
     let done = world.run(&["resume", &session, "--yes"]).ended_with(0);
     assert_eq!(done.stdout, "All counted.\n");
@@ -219,7 +224,7 @@ fn errors_in_the_twentieth_round_keep_all_that_was_done() {
 
 #[test]
 fn a_missing_key_is_named_and_nothing_is_sent() {
-    let world = World::new(|_: &Asked| Reply::text("unheard"));
+    let world = World::new(|_: &ModelRequest| Reply::text("unheard"));
     world.configure_more("api_key_env = \"NO_SUCH_KEY\"");
     let failed = world.run(&["run", "begin"]).ended_with(1);
     assert!(failed.stderr.contains("NO_SUCH_KEY is not set"), "{}", failed.stderr);
@@ -242,7 +247,7 @@ fn nobody_listens_at_the_address() {
     let gone = ModelServer::always(Reply::text("x"));
     let url = gone.base_url(Shape::Chat);
     drop(gone);
-    let world = World::new(|_: &Asked| Reply::text("x"));
+    let world = World::new(|_: &ModelRequest| Reply::text("x"));
     world.configure(&format!(
         "model = \"local/x\"\n[providers.local]\nbase_url = \"{url}\"\n[limits]\nattempts = 1"
     ));
@@ -266,7 +271,7 @@ fn cut_everywhere(shape: Shape) {
     for cut in 0..whole.events(shape) {
         let whole = whole.clone();
         let mut first = true;
-        let world = World::speaking(shape, move |asked: &Asked| {
+        let world = World::speaking(shape, move |asked: &ModelRequest| {
             match (asked.results().len(), std::mem::take(&mut first)) {
                 (0, true) => whole.clone().cut_inside_event(cut),
                 (0, false) => whole.clone(),
@@ -283,7 +288,7 @@ fn cut_everywhere(shape: Shape) {
 #[test]
 fn words_of_a_try_that_failed_are_not_part_of_the_answer() {
     let mut first = true;
-    let world = World::new(move |_: &Asked| match std::mem::take(&mut first) {
+    let world = World::new(move |_: &ModelRequest| match std::mem::take(&mut first) {
         true => Reply::text("these words are void").cut_after_events(3),
         false => Reply::text("these words count"),
     });
@@ -296,7 +301,7 @@ fn words_of_a_try_that_failed_are_not_part_of_the_answer() {
 
 #[test]
 fn the_time_of_the_whole_chain_is_a_bound() {
-    let world = World::new(|_: &Asked| Reply::text("x").stall_before_first_byte());
+    let world = World::new(|_: &ModelRequest| Reply::text("x").stall_before_first_byte());
     chained(&world, TWO_MORE);
     world.configure_more("chain = \"1500ms\"");
     let mut running = world.start(&["run", "begin"]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_testkit::process::{Signal, wait_for};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A world with these hooks, whose model follows these replies.
 fn world(hooks: &Value, replies: impl IntoIterator<Item = Reply>) -> World {
     let mut replies = replies.into_iter().collect::<Vec<_>>().into_iter();
-    let world = World::new(move |_: &Asked| {
+    let world = World::new(move |_: &ModelRequest| {
         replies.next().unwrap_or_else(|| Reply::text("nothing more to say"))
     });
     write_hooks(&world, hooks);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn hooks(mark: &str, timeout: u64) -> Value {
 fn slow_twenty_bad_hooks_at_once_cost_their_time_and_a_notice_each() {
     // A large input for those that never read it.
     let content = "words\n".repeat(40_000);
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "a.txt", "content": content })),
         _ => Reply::text("done"),
     });
@@ -111,7 +111,7 @@ fn slow_twenty_bad_hooks_at_once_cost_their_time_and_a_notice_each() {
 
 #[test]
 fn bad_hooks_are_gone_when_the_agent_is_killed() {
-    let world = World::new(|_: &Asked| Reply::text("done"));
+    let world = World::new(|_: &ModelRequest| Reply::text("done"));
     let mark = format!("986{}.5", std::process::id());
     write_hooks(&world, &json!({ "UserPromptSubmit": hooks(&mark, 60) }));
     let mut command = world.command(&["run", "go"]);

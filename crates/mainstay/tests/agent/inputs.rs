@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mainstay_testkit::disk::on_small_disk;
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use serde_json::{Value, json};
 
 use crate::world::{Told, World, configuration};
 
 fn answering() -> World {
-    World::new(|_: &Asked| Reply::text("hello"))
+    World::new(|_: &ModelRequest| Reply::text("hello"))
 }
 
 /// Panics unless it is refused with these words and a next step, in words and as events alike.
@@ -93,7 +93,7 @@ fn a_key_that_nobody_knows_is_a_warning_with_the_nearest_name() {
 #[test]
 fn a_workspace_sets_a_model_and_neither_keys_nor_addresses_nor_policy() {
     let evil = ModelServer::always(Reply::text("evil"));
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "make x >> count" })),
         _ => Reply::text("hello"),
     });
@@ -246,7 +246,7 @@ fn is_root() -> bool {
 
 #[test]
 fn a_reader_that_has_seen_enough_does_not_stop_the_work() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         number @ 0..3 => {
             let command = format!("echo {number} >> count; seq 1 30000");
             Reply::call_of("shell", json!({ "command": command }))
@@ -273,7 +273,7 @@ fn a_reader_that_has_seen_enough_does_not_stop_the_work() {
 #[test]
 fn a_full_disk_in_the_middle_of_a_turn_is_told_and_the_turn_goes_on_once_there_is_room() {
     const ROUNDS: usize = 120;
-    let model = ModelServer::answering(|asked: &Asked| match asked.results().len() {
+    let model = ModelServer::answering(|asked: &ModelRequest| match asked.results().len() {
         number if number < ROUNDS => {
             // The third command fills the disk of the home. What the log of the store has of room
             // does for some rounds more.
@@ -342,7 +342,7 @@ fn a_full_disk_in_the_middle_of_a_turn_is_told_and_the_turn_goes_on_once_there_i
 
 #[test]
 fn every_event_of_every_ending_is_one_line() {
-    let script = |asked: &Asked| match asked.last_user_text() {
+    let script = |asked: &ModelRequest| match asked.last_user_text() {
         text if text.contains("answer") => Reply::text("two\nlines\r\n\u{2028}and \u{1b}[31mmore"),
         text if text.contains("fail") => Reply::status(400, "no\nsuch\nthing"),
         text if text.contains("think") => Reply::thinking("deep\nthoughts").and_text("x"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_testkit::process::wait_for;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const SMALL: &str = "[models.\"local/qwen\"]\nwindow = 8192";
 
 #[test]
 fn a_tool_that_was_asked_for_is_offered_from_then_on_also_after_a_kill() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("more_tools", json!({ "names": ["glob", "teleport"] })),
         1 => Reply::call_of("shell", json!({ "command": "touch begun; sleep 1" })),
         _ => Reply::text("done"),
@@ -33,13 +33,13 @@ fn a_tool_that_was_asked_for_is_offered_from_then_on_also_after_a_kill() {
     }
     assert_eq!(asked.len(), 3);
     let result = &asked[1].results()[0].1;
-    assert!(result.contains("Loaded: glob. There is no teleport."), "{result}");
+    assert!(result.contains("Loaded: glob. Not found: teleport."), "{result}");
     world.model.assert_no_violations();
 }
 
 #[test]
 fn a_tool_that_was_not_asked_for_runs_when_its_name_is_called() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("glob", json!({ "pattern": "*.txt" })),
         _ => Reply::text("done"),
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply, rounds};
+use mainstay_testkit::model::{ModelRequest, Reply, rounds};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::{Signal, wait_for};
 use serde_json::json;
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[test]
 fn a_turn_is_killed_and_resumed_with_its_record_in_postgresql() {
     let store = postgres::fresh();
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         number @ 0..5 => {
             let command = format!("echo {number} >> count; sleep 0.2");
             Reply::call_of("shell", json!({ "command": command }))
@@ -62,7 +62,7 @@ fn a_session_in_postgresql_has_one_owner_at_a_time() {
 #[test]
 fn words_that_a_database_cannot_store_do_not_stop_a_turn() {
     let store = postgres::fresh();
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "printf 'a\\000b\\377c'" })),
         _ => Reply::text("nul \u{0} said"),
     });

@@ -101,7 +101,7 @@ async fn slow_every_bad_provider_is_told_in_words_and_asked_no_more() {
         (scene.server("hangs", "x"), &long),
         (scene.server("dumb", "x"), &long),
         (scene.server("garbage", "x"), &long),
-        (scene.server("dies", "x"), "it went away before it answered"),
+        (scene.server("dies", "x"), "it went away before answering"),
         (scene.server("stillborn", "x"), "it ended (exit code 7): there is no database"),
         // It is ended for saying too much, unless the machine is too slow for that.
         (scene.server("floods", "x"), ""),

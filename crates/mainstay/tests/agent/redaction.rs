@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, Reply, Shape};
 use mainstay_testkit::process::wait_for;
 use serde_json::json;
 
@@ -97,7 +97,7 @@ fn write_secrets(world: &World) {
 fn a_key_that_a_tool_a_file_a_hook_or_a_user_brings_is_recorded_nowhere() {
     let every = "cat secrets.txt; for n in 0 1 2; do (printf %${n}s; cat secrets.txt) | base64 -w0; \
                  echo; done; od -An -v -tx1 secrets.txt | tr -d ' \\n'";
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::empty()
             .reasoning(format!("thinking of {TOKEN}"))
             .call("read_file", json!({ "path": "secrets.txt" }))
@@ -150,7 +150,7 @@ fn a_key_that_a_tool_a_file_a_hook_or_a_user_brings_is_recorded_nowhere() {
 
 #[test]
 fn a_killed_agent_leaves_no_key_in_its_log_its_blobs_or_its_keepers_spool() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of(
             "shell",
             json!({ "command": "cat secrets.txt | base64 -w0; cat secrets.txt" }),
@@ -183,7 +183,7 @@ fn a_key_in_the_words_of_a_provider_is_told_to_nobody() {
     let words = format!("Incorrect API key provided: {PROVIDER_KEY}. See {TOKEN}.");
     let refusing = World::new({
         let words = words.clone();
-        move |_: &Asked| Reply::status(401, words.clone())
+        move |_: &ModelRequest| Reply::status(401, words.clone())
     });
     configured(&refusing);
     for more in [&["--json"][..], &[]] {
@@ -195,7 +195,7 @@ fn a_key_in_the_words_of_a_provider_is_told_to_nobody() {
         assert_clean_world(&refusing, &told);
     }
     let mut tries = 0;
-    let recovering = World::new(move |_: &Asked| {
+    let recovering = World::new(move |_: &ModelRequest| {
         tries += 1;
         if tries == 1 { Reply::status(500, words.clone()) } else { Reply::text("well again") }
     });
@@ -207,7 +207,7 @@ fn a_key_in_the_words_of_a_provider_is_told_to_nobody() {
 
 #[test]
 fn a_key_that_a_command_fetched_is_known_from_then_on() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("read_file", json!({ "path": "found.txt" })),
         _ => Reply::text(format!("It is {FETCHED_KEY}.")),
     });
@@ -223,7 +223,7 @@ fn a_key_that_a_command_fetched_is_known_from_then_on() {
 
 #[test]
 fn a_key_that_a_person_types_into_a_command_is_recorded_nowhere() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("ask_user", json!({ "question": "Which one?" })),
         1 => Reply::call_of("shell", json!({ "command": "make" })),
         _ => Reply::text("So be it."),

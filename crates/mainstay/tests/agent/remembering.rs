@@ -1,6 +1,6 @@
 //! What is remembered, from the command line and by the model.
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use serde_json::{Value, json};
 
 use crate::approving::waiting;
@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::world::World;
 
 fn hello() -> World {
-    World::new(|_: &Asked| Reply::text("hello"))
+    World::new(|_: &ModelRequest| Reply::text("hello"))
 }
 
 fn data(world: &World, words: &[&str]) -> Value {
@@ -90,7 +90,7 @@ fn notes_have_a_limit_are_changed_together_and_told_to_new_sessions() {
     let both = ["notes", "--add", "likes tabs", "--add", "drinks tea"];
     assert_eq!(data(&world, &both)["characters"], 21);
     let long = world.run(&["memory", "notes", "--add", "lives in Ulm"]).ended_with(2);
-    assert!(long.stderr.contains("30 is the most") && long.stderr.contains("- drinks tea"));
+    assert!(long.stderr.contains("over the limit of 30") && long.stderr.contains("- drinks tea"));
     let together = ["notes", "--remove", "tea", "--replace", "tabs", "likes spaces"];
     let notes = data(&world, &together)["notes"].clone();
     assert_eq!(
@@ -105,7 +105,7 @@ fn notes_have_a_limit_are_changed_together_and_told_to_new_sessions() {
     let expected = "About the user:\n- likes spaces\nAbout this workspace:\n- builds with make\n";
     assert!(system.contains(expected), "{system}");
     let unknown = world.run(&["memory", "notes", "--remove", "coffee"]).ended_with(2);
-    assert!(unknown.stderr.contains("no note has the words \"coffee\""), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no note contains \"coffee\""), "{}", unknown.stderr);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn all_of_it_can_be_taken_elsewhere_and_brought_back_and_lists_can_be_read() {
 
 #[test]
 fn a_model_asks_before_it_remembers_and_the_next_session_is_told() {
-    let world = World::new(|asked: &Asked| match asked.last_user_text() {
+    let world = World::new(|asked: &ModelRequest| match asked.last_user_text() {
         text if text.contains("remember") && asked.results().is_empty() => {
             let fact = "The tests of the parser run with make.";
             Reply::call_of("memory", json!({ "action": "add", "text": fact }))
@@ -187,7 +187,7 @@ fn a_model_asks_before_it_remembers_and_the_next_session_is_told() {
 
 #[test]
 fn a_command_of_the_agent_changes_nothing_that_is_remembered() {
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "./remember.sh" })),
         _ => Reply::text("done"),
     });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape, rounds};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape, rounds};
 use mainstay_testkit::shim::{Kind, Mode};
 use mainstay_testkit::sweep::{Outcome, Sweep, Swept};
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn slow_heavy_killed_at_every_sync_each_change_of_memory_is_made_once() {
         assert_eq!(place.notes(), ["second", "likes tabs"]);
         // Every call was told that it was done, however often the process died.
         let results = server.asked().pop().unwrap().results();
-        assert!(results.iter().all(|(_, text)| !text.contains("no note has")), "{results:?}");
+        assert!(results.iter().all(|(_, text)| !text.contains("no note contains")), "{results:?}");
         server.assert_no_violations();
     };
     let swept = Sweep::of(Mode::Kill).only(&[Kind::Sync]).run(prepare, verify);
@@ -102,7 +102,7 @@ fn unreadable(
 ) -> Swept {
     let servers: Mutex<HashMap<PathBuf, ModelServer>> = Mutex::default();
     let prepare = |home: &Path| -> Command {
-        let server = ModelServer::answering(|_: &Asked| Reply::text("hello"));
+        let server = ModelServer::answering(|_: &ModelRequest| Reply::text("hello"));
         let place = Place::at(home);
         place.make(&server);
         servers.lock().unwrap().insert(home.to_owned(), server);

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use mainstay_testkit::seccomp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -26,11 +26,12 @@ struct User {
 impl User {
     /// Asks for these calls, one after the other.
     fn asking(id: Option<u32>, calls: Vec<(&'static str, Value)>) -> Self {
-        let model =
-            ModelServer::start(move |asked: &Asked| match calls.get(asked.results().len()) {
+        let model = ModelServer::start(move |asked: &ModelRequest| {
+            match calls.get(asked.results().len()) {
                 Some((tool, arguments)) => Reply::call_of(*tool, arguments),
                 None => Reply::text("done"),
-            });
+            }
+        });
         let user = Self { directory: outside_of_temp(), model, id };
         for (path, text) in [
             (".ssh/id_ed25519", "the private key\n"),

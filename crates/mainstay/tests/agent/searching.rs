@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::{JOURNAL, SEARCH, SessionId, TurnId, session, turn};
+use mainstay_journal::{SessionId, TurnId, session, turn};
 use mainstay_message::Content;
-use mainstay_store::{Location, Options, Schema, Store, params};
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_store::{Location, Options, Store, params};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_testkit::shim::Mode;
 use mainstay_testkit::sweep::{Outcome, Sweep};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn hits(world: &World, words: &[&str]) -> Vec<Value> {
 
 #[test]
 fn what_was_said_is_found_by_its_words() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "echo the parrot_count is 42" })),
         _ => Reply::text("There are forty-two parrots."),
     });
@@ -74,7 +74,7 @@ fn looked_up(
     prepare: impl Fn(&World),
 ) -> (World, String, String) {
     let asked_for = arguments.clone();
-    let world = World::new(move |asked: &Asked| {
+    let world = World::new(move |asked: &ModelRequest| {
         let question = asked.last_user_text();
         match (question.contains("remember"), asked.results().len()) {
             (true, 0) => {
@@ -140,7 +140,7 @@ fn words_of_a_tainted_session_taint_the_session_that_finds_them() {
 /// Puts sessions into a world's store.
 fn furnish(home: &Path, sessions: usize, entries: usize) -> Store {
     let place = Location::file(home.join("store.db"));
-    let options = Options::new(Schema::new(&[JOURNAL, SEARCH, mainstay_agent::AGENT]));
+    let options = Options::new(mainstay_agent::schema());
     let store = Store::open(&place, options).unwrap();
     store
         .write(|tx| -> mainstay_journal::Result<()> {
@@ -171,7 +171,7 @@ fn furnish(home: &Path, sessions: usize, entries: usize) -> Store {
 
 #[test]
 fn slow_killed_while_it_catches_up_and_with_others_beside_it_nothing_is_lost_or_doubled() {
-    let world = World::new(|_: &Asked| Reply::text("unused"));
+    let world = World::new(|_: &ModelRequest| Reply::text("unused"));
     let (sessions, entries) = (60, 50);
     let store = furnish(&world.home(), sessions, entries);
     let words = ["sessions", "search", "--limit", "100", "beach", "--json"];

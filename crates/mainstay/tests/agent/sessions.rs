@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply};
+use mainstay_testkit::model::{ModelRequest, Reply};
 use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::world::{Told, World};
 /// A world whose model runs a command with a long output in the first turn and then repeats what it
 /// was told.
 fn world() -> World {
-    World::new(|asked: &Asked| {
+    World::new(|asked: &ModelRequest| {
         if asked.results().is_empty() {
             let command = "seq 1 40000; echo made > made";
             return Reply::call_of("shell", json!({ "command": command })).usage(1_000, 0, 10);
@@ -135,7 +135,7 @@ fn nobody_is_asked_where_nobody_is() {
 
 #[test]
 fn pruning_spares_what_is_in_use_or_waits() {
-    let world = World::new(|asked: &Asked| {
+    let world = World::new(|asked: &ModelRequest| {
         if asked.last_user_text().contains("wait") && asked.results().is_empty() {
             return Reply::call_of("shell", json!({ "command": "./wait.sh" }));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Gate, Reply};
+use mainstay_testkit::model::{Gate, ModelRequest, Reply};
 use mainstay_testkit::process::{Signal, wait_for};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A world whose first turn was killed while the model was silent; it answers once the gate is open.
 fn interrupted(gate: &Gate) -> (World, String) {
     let held = gate.clone();
-    let world = World::new(move |_: &Asked| Reply::text("answered").held_by(&held));
+    let world = World::new(move |_: &ModelRequest| Reply::text("answered").held_by(&held));
     let mut running = world.start(&["run", "--json", "begin"]);
     let line = running.line_with("\"session\"", PATIENCE);
     world.model.wait_for_requests(1, PATIENCE);
@@ -49,7 +49,7 @@ fn of_two_who_resume_one_works_and_the_other_says_who() {
 
 #[test]
 fn who_waits_takes_over_when_the_holder_is_killed_and_nothing_runs_twice() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         number @ 0..2 => {
             let command = format!("echo {number} >> count; touch begun{number}; sleep 1");
             Reply::call_of("shell", json!({ "command": command }))
@@ -115,7 +115,7 @@ fn is_sleeping(pid: u32) -> bool {
 fn an_input_sent_by_many_at_once_is_one_turn() {
     let gate = Gate::new();
     let held = gate.clone();
-    let world = World::new(move |_: &Asked| Reply::text("once").held_by(&held));
+    let world = World::new(move |_: &ModelRequest| Reply::text("once").held_by(&held));
     let words = ["run", "--key", "letter-7", "read the letter"];
     let one = world.start(&words);
     world.model.wait_for_requests(1, PATIENCE);
@@ -147,7 +147,7 @@ fn an_input_sent_by_many_at_once_is_one_turn() {
 
 #[test]
 fn a_key_whose_turn_was_killed_goes_on_with_that_turn() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "echo x >> count; touch begun; sleep 1" })),
         _ => Reply::text("done"),
     });

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use mainstay_testkit::model::{Asked, Reply, rounds};
+use mainstay_testkit::model::{ModelRequest, Reply, rounds};
 use serde_json::{Value, json};
 
 use crate::approving::waiting;
@@ -68,7 +68,7 @@ fn names_are_told_first_the_body_on_demand_and_scripts_run_under_the_policy() {
     );
     assert!(texts[0].contains("scripts/hello.sh") && texts[0].contains("<skill "), "{texts:?}");
     assert!(texts[1].contains("a reference"), "{texts:?}");
-    assert!(texts[2].contains("which no tool opens"), "{texts:?}");
+    assert!(texts[2].contains("which tools cannot open"), "{texts:?}");
     assert!(texts[3].contains("propose_skill"), "{texts:?}");
     assert!(texts[4].contains("hello from a script"), "{texts:?}");
     assert!(
@@ -82,7 +82,7 @@ fn names_are_told_first_the_body_on_demand_and_scripts_run_under_the_policy() {
 
 #[test]
 fn what_cannot_be_used_is_said_once_with_its_file_and_the_session_goes_on() {
-    let world = World::new(|_: &Asked| Reply::text("done"));
+    let world = World::new(|_: &ModelRequest| Reply::text("done"));
     let skills = world.home().join("skills");
     put(&skills, "good", "Fine.");
     put(&skills, "bad", "Fine.");
@@ -107,7 +107,7 @@ fn what_cannot_be_used_is_said_once_with_its_file_and_the_session_goes_on() {
 
 #[test]
 fn a_small_window_is_told_names_and_the_nearer_skill_holds() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("skill", json!({ "name": "greet" })),
         _ => Reply::text("done"),
     });
@@ -127,7 +127,7 @@ fn a_small_window_is_told_names_and_the_nearer_skill_holds() {
 
 #[test]
 fn a_name_after_a_slash_sends_the_skill_with_the_words() {
-    let world = World::new(|_: &Asked| Reply::text("done"));
+    let world = World::new(|_: &ModelRequest| Reply::text("done"));
     put(&world.home().join("skills"), "greet", "Say abracadabra.");
     world.run(&["run", "/greet Bob"]).ended_with(0);
     let mut chat = world.command(&["chat"]);
@@ -151,7 +151,7 @@ fn a_name_after_a_slash_sends_the_skill_with_the_words() {
 
 #[test]
 fn a_chat_completes_and_calls_skills_and_a_command_comes_before_one() {
-    let world = World::new(|_: &Asked| Reply::text("All done."));
+    let world = World::new(|_: &ModelRequest| Reply::text("All done."));
     put(&world.home().join("skills"), "greet", "Say abracadabra.");
     put(&world.home().join("skills"), "help", "Never.");
     let mut terminal = Terminal::start(&world, (30, 90), &["chat"]);
@@ -177,7 +177,7 @@ fn a_chat_completes_and_calls_skills_and_a_command_comes_before_one() {
 
 #[test]
 fn folders_are_added_replaced_removed_and_brought_back() {
-    let world = World::new(|_: &Asked| Reply::text("done"));
+    let world = World::new(|_: &ModelRequest| Reply::text("done"));
     let from = world.workspace().join("from");
     put(&from, "greet", "First.");
     put(&from, "wrong", "x");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Script, Shape, rounds};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Script, Shape, rounds};
 use mainstay_testkit::postgres;
 use mainstay_testkit::shim::{Kind, Mode};
 use mainstay_testkit::sweep::{Outcome, Sweep};
@@ -102,7 +102,7 @@ fn what_changed_meanwhile_is_left_alone_and_a_deleted_session_proposes_nothing()
 
 #[test]
 fn a_tainted_session_is_named_in_the_skill_that_it_proposed() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "getent hosts localhost || true" })),
         1 => Reply::call_of("propose_skill", proposal("new")),
         _ => Reply::text("done"),

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape, rounds};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape, rounds};
 use mainstay_testkit::process::wait_for;
 use mainstay_testkit::shim::Mode;
 use mainstay_testkit::sweep::{Outcome, Sweep};
@@ -50,7 +50,7 @@ fn parallel_reads_are_shown_in_the_order_they_were_asked_for() {
 
 #[test]
 fn a_read_that_came_is_kept_though_another_of_its_message_never_ends() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::empty()
             .call("read_file", json!({ "path": "fast.txt" }))
             .call("shell", json!({ "command": "touch begun; sleep 1; cat fast.txt" })),
@@ -69,8 +69,8 @@ fn a_read_that_came_is_kept_though_another_of_its_message_never_ends() {
 }
 
 /// Files are written and edited, and the agent is killed at each change in the workspace.
-fn editing() -> impl Fn(&Asked) -> Reply + Send + 'static {
-    |asked: &Asked| match asked.results().len() {
+fn editing() -> impl Fn(&ModelRequest) -> Reply + Send + 'static {
+    |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "a.txt", "content": "one\ntwo\n" })),
         1 => {
             let arguments = json!({ "path": "a.txt", "old": "two", "new": "two, three" });
@@ -119,7 +119,7 @@ fn killed_between_the_effect_and_the_record_files_are_changed_once() {
 #[test]
 fn nonsense_is_answered_and_the_turn_goes_on() {
     for shape in [Shape::Chat, Shape::Anthropic, Shape::Responses] {
-        let world = World::speaking(shape, |asked: &Asked| match asked.results().len() {
+        let world = World::speaking(shape, |asked: &ModelRequest| match asked.results().len() {
             0 => Reply::call_of("teleport", json!({ "to": "the moon" })),
             1 => Reply::empty().call_with_words("shell", "{\"command\": \"echo half >> count"),
             2 => Reply::empty().call_with_words("shell", "[1, 2]"),
@@ -166,7 +166,7 @@ fn same_id_twice(commands: &[&str]) -> Reply {
 
 #[test]
 fn an_id_that_a_provider_uses_twice_names_two_calls() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => same_id_twice(&["echo 0 >> count; echo zero", "echo 1 >> count; echo one"]),
         2 => same_id_twice(&["echo 2 >> count; echo two"]),
         _ => Reply::text("done"),
@@ -186,7 +186,7 @@ fn a_write_outside_the_workspace_waits_for_a_person() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().join("new.txt");
     let path = target.clone();
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": path, "content": "hello" })),
         _ => Reply::text("done"),
     });
@@ -201,7 +201,7 @@ fn a_write_outside_the_workspace_waits_for_a_person() {
 
 #[test]
 fn a_denied_action_is_not_done_even_with_yes() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "echo x >> count" })),
         1 => Reply::call_of("write_file", json!({ "path": "a.txt", "content": "a" })),
         _ => Reply::text("done"),
@@ -214,10 +214,11 @@ fn a_denied_action_is_not_done_even_with_yes() {
 
 #[test]
 fn a_parked_call_is_forgotten_when_something_else_is_asked() {
-    let world = World::new(|asked: &Asked| match asked.last_user_text().contains("instead") {
-        true => Reply::text("something else"),
-        false => Reply::call_of("shell", json!({ "command": "make x >> count" })),
-    });
+    let world =
+        World::new(|asked: &ModelRequest| match asked.last_user_text().contains("instead") {
+            true => Reply::text("something else"),
+            false => Reply::call_of("shell", json!({ "command": "make x >> count" })),
+        });
     let parked = world.run(&["run", "--json", "go"]).ended_with(3);
     let session = parked.session();
     let told = world.run(&["run", "--yes", "--session", &session, "instead"]).ended_with(0);
@@ -229,7 +230,7 @@ fn a_parked_call_is_forgotten_when_something_else_is_asked() {
 
 #[test]
 fn no_tool_opens_the_store_or_the_home() {
-    let world = World::new(|_: &Asked| Reply::text("hello"));
+    let world = World::new(|_: &ModelRequest| Reply::text("hello"));
     world.run(&["run", "make a store"]).ended_with(0);
     let home = world.home();
     let config = std::fs::read_to_string(home.join("config.toml")).unwrap();
@@ -275,7 +276,7 @@ fn no_tool_opens_the_store_or_the_home() {
 
 #[test]
 fn a_command_sees_no_keys() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "env; cat /proc/$PPID/environ" })),
         _ => Reply::text("done"),
     });
@@ -290,7 +291,7 @@ fn a_command_sees_no_keys() {
 
 #[test]
 fn a_long_output_is_kept_head_and_tail() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "seq 1 400000; exit 5" })),
         _ => Reply::text("done"),
     });
@@ -305,7 +306,7 @@ fn a_long_output_is_kept_head_and_tail() {
 fn a_directory_that_looks_like_a_repository_runs_nothing_when_git_looks_at_it() {
     let command = "mkdir -p x/objects x/refs && echo 'ref: refs/heads/main' > x/HEAD \
         && cp settings x/config && cd x && git status";
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": command })),
         _ => Reply::text("I looked."),
     });

@@ -122,7 +122,7 @@ fn a_failure_is_kept_told_to_the_model_and_can_be_resumed() {
 
 #[test]
 fn going_in_circles_is_ended_with_a_report() {
-    let world = World::new(|_: &mainstay_testkit::model::Asked| {
+    let world = World::new(|_: &mainstay_testkit::model::ModelRequest| {
         Reply::call_of("read_file", json!({ "path": "a.txt" }))
     });
     std::fs::write(world.workspace().join("a.txt"), "the same").unwrap();

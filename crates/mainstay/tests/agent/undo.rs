@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::wait_for;
 use mainstay_testkit::shim::{Kind, Mode};
@@ -91,7 +91,7 @@ fn fifty_changes_are_undone(store: Option<&str>, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let calls: Vec<(&str, Value)> =
         (0..50).map(|number| random_call(&mut random, number)).collect();
-    let world = World::new(move |asked: &Asked| match calls.get(asked.results().len()) {
+    let world = World::new(move |asked: &ModelRequest| match calls.get(asked.results().len()) {
         Some((tool, arguments)) => Reply::call_of(*tool, arguments.clone()),
         None => Reply::text("All changed."),
     });
@@ -136,7 +136,7 @@ fn slow_fifty_random_changes_are_undone_with_the_record_in_postgresql() {
 
 /// A world whose model runs these commands, one a turn.
 fn commands(lines: &'static [&'static str]) -> World {
-    World::new(move |asked: &Asked| {
+    World::new(move |asked: &ModelRequest| {
         let done = asked.results().len();
         let last = asked.body["messages"].as_array().unwrap().last().unwrap();
         match lines.get(done) {
@@ -212,7 +212,7 @@ fn a_file_outside_the_workspace_that_a_tool_changed_is_put_back() {
     let other = outside.path().join("other");
     std::fs::write(&other, "old").unwrap();
     let (made, changed) = (path.to_str().unwrap().to_owned(), other.to_str().unwrap().to_owned());
-    let world = World::new(move |asked: &Asked| match asked.results().len() {
+    let world = World::new(move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": made, "content": "new" })),
         1 => Reply::call_of("read_file", json!({ "path": changed })),
         2 => Reply::call_of("write_file", json!({ "path": changed, "content": "new" })),
@@ -279,7 +279,7 @@ fn a_key_in_a_file_is_not_stored_and_that_is_said() {
     std::fs::write(world.workspace().join(".env"), format!("KEY={KEY}\n")).unwrap();
     let told: Told =
         world.command(&["run", "--yes", "go"]).env("SERVICE_API_KEY", KEY).output().unwrap().into();
-    assert!(told.ended_with(0).stderr.contains(".env (holds a key"));
+    assert!(told.ended_with(0).stderr.contains(".env (contains a key"));
     for entry in std::fs::read_dir(world.home()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap_or_default();
@@ -294,7 +294,7 @@ fn a_key_in_a_file_is_not_stored_and_that_is_said() {
 
 #[test]
 fn what_a_hook_does_after_a_tool_is_undone_with_it() {
-    let world = World::new(|asked: &Asked| match asked.results().len() {
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "a", "content": "x" })),
         _ => Reply::text("done"),
     });
@@ -337,7 +337,7 @@ fn git_and_what_it_ignores_stay_and_are_named() {
 /// Kills an undo at every point where it touches a file of the workspace or the store.
 #[test]
 fn slow_heavy_an_undo_killed_anywhere_comes_to_the_same_end() {
-    let model = ModelServer::start(|asked: &Asked| match asked.results().len() {
+    let model = ModelServer::start(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of(
             "shell",
             json!({ "command": "rm -rf src docs; echo changed > docs; chmod 700 tool.sh; rm link; mkdir link; echo x > link/x; echo new > new" }),
@@ -381,7 +381,7 @@ fn slow_heavy_an_undo_killed_anywhere_comes_to_the_same_end() {
 #[test]
 fn slow_heavy_a_run_killed_at_any_sync_can_be_undone() {
     let places = |directory: &Path| (directory.join("home"), directory.with_file_name("work"));
-    let model = ModelServer::start(|asked: &Asked| match asked.results().len() {
+    let model = ModelServer::start(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("write_file", json!({ "path": "made/by/tool", "content": "x" })),
         1 => Reply::call_of("shell", json!({ "command": "rm -rf src docs; echo new > new" })),
         2 => Reply::call_of("shell", json!({ "command": "mv file0.txt moved; rm -f link" })),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_testkit::model::{Asked, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, Reply, Shape};
 use mainstay_testkit::process::wait_for;
 use mainstay_testkit::web::{Page, Visit, WebServer};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn results(world: &World) -> Vec<String> {
 
 /// A world whose model makes these calls, one after the other.
 fn calling(calls: Vec<(&'static str, Value)>) -> World {
-    World::new(move |asked: &Asked| match calls.get(asked.results().len()) {
+    World::new(move |asked: &ModelRequest| match calls.get(asked.results().len()) {
         Some((name, arguments)) => Reply::call_of(*name, arguments),
         None => Reply::text("done"),
     })
@@ -31,10 +31,11 @@ fn a_page_is_fetched_once_the_user_allows_it_and_what_it_says_is_framed() {
     });
     for shape in Shape::ALL {
         let url = server.url("/page");
-        let world = World::speaking(shape, move |asked: &Asked| match asked.results().len() {
-            0 => Reply::call_of("fetch", json!({ "urls": [url] })),
-            _ => Reply::text("done"),
-        });
+        let world =
+            World::speaking(shape, move |asked: &ModelRequest| match asked.results().len() {
+                0 => Reply::call_of("fetch", json!({ "urls": [url] })),
+                _ => Reply::text("done"),
+            });
         world.configure_more(&format!("[fetch]\nallow_private = [\"{}\"]", server.place()));
         let before = server.visits().len();
         let parked = world.run(&["run", "look"]).ended_with(3);
@@ -67,7 +68,7 @@ fn a_wrong_place_in_the_configuration_is_told_with_the_way_to_write_it() {
     let world = calling(Vec::new());
     world.configure_more("[fetch]\nallow_private = [\"localhost\"]");
     let told = world.run(&["run", "hello"]).ended_with(2);
-    assert!(told.stderr.contains("\"localhost\" is no host with its port"), "{}", told.stderr);
+    assert!(told.stderr.contains("\"localhost\" is not a valid host and port"), "{}", told.stderr);
     assert!(told.stderr.contains("localhost:8080"), "{}", told.stderr);
     assert_eq!(world.model.requests(), 0);
 }
@@ -139,7 +140,7 @@ fn the_web_is_searched_where_that_is_configured_and_offered_nowhere_else() {
 #[test]
 fn the_first_request_stays_lean_with_everything_configured() {
     for shape in Shape::ALL {
-        let world = World::speaking(shape, |_: &Asked| Reply::text("hello"));
+        let world = World::speaking(shape, |_: &ModelRequest| Reply::text("hello"));
         world.configure_more("[search]\nsearxng = \"http://127.0.0.1:9\"");
         world.run(&["run", "hello"]).ended_with(0);
         let asked = &world.model.asked()[0];
@@ -156,7 +157,7 @@ fn the_list_of_steps_is_there_after_a_kill_and_in_the_next_turn() {
         { "content": "look", "status": "done" },
         { "content": "act", "status": "in_progress" },
     ] });
-    let world = World::new(move |asked: &Asked| {
+    let world = World::new(move |asked: &ModelRequest| {
         let results = asked.results().len();
         match (asked.last_user_text().as_str(), results) {
             ("go", 0) => Reply::call_of("todo", &steps),
@@ -175,7 +176,7 @@ fn the_list_of_steps_is_there_after_a_kill_and_in_the_next_turn() {
     let told = world.run(&["resume", "--yes", "--json"]).ended_with(0);
     world.run(&["run", "--session", &told.session(), "more"]).ended_with(0);
     let results = results(&world);
-    assert!(results[1].contains("The list is as it was"), "{results:?}");
+    assert!(results[1].contains("The list is unchanged"), "{results:?}");
     for result in [&results[0], &results[3], &results[4]] {
         assert_eq!(result, "[x] look\n[>] act", "{results:?}");
     }

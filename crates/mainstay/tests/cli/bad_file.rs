@@ -100,7 +100,7 @@ fn a_link_to_nowhere() {
     fs::remove_file(home.store()).unwrap();
     std::os::unix::fs::symlink("gone.db", home.store()).unwrap();
     for line in COMMANDS {
-        refused(&home.run(line), line, "it is a link to nowhere");
+        refused(&home.run(line), line, "it is a broken symbolic link");
     }
     assert!(!home.path("home/gone.db").exists());
 }

@@ -17,11 +17,14 @@ fn nobody_listens() {
     let home = Home::new();
     let url = format!("postgres://me:secret@127.0.0.1:{port}/db");
     let ran = home.run(&format!("--store {url} store info"));
-    ran.refused(1, "cannot be reached");
+    ran.refused(1, "could not reach the database server");
     assert!(!ran.stderr.contains("secret"), "{ran}");
     let ran = home.run(&format!("--store {url} doctor"));
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.stdout.contains("problem  store: the database server 127.0.0.1"), "{ran}");
+    assert!(
+        ran.stdout.contains("problem  store: could not reach the database server 127.0.0.1"),
+        "{ran}"
+    );
     assert!(ran.stdout.contains(&format!("next: pg_isready -d postgres://me@127.0.0.1:{port}/db")));
     assert!(!ran.stdout.contains("secret"), "{ran}");
 }
@@ -38,7 +41,8 @@ fn a_server_that_hangs_up_before_a_word() {
     });
     let home = Home::new();
     let url = format!("postgres://me@127.0.0.1:{port}/db?sslmode=disable");
-    home.run(&format!("--store {url} store info")).refused(1, "cannot be reached");
+    home.run(&format!("--store {url} store info"))
+        .refused(1, "could not reach the database server");
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn no_such_database_or_user() {
     home.run(&format!("--store {user} store check")).refused(2, "nobody_we_know");
     home.run(&format!("store copy --to {user}")).refused(2, "nobody_we_know");
     home.run("--store postgres://me@no-such-host.invalid/db store info")
-        .refused(1, "cannot be reached");
+        .refused(1, "could not reach the database server");
 }
 
 #[test]
@@ -75,8 +79,10 @@ fn a_server_that_was_killed() {
     drop(mainstay_store::Store::open(&url.parse().unwrap(), options()).unwrap());
     home.run(&format!("--store {url} store info")).well();
     cluster.kill();
-    home.run(&format!("--store {url} store info")).refused(1, "cannot be reached");
-    home.run(&format!("--store {url} backup out.db")).refused(1, "cannot be reached");
+    home.run(&format!("--store {url} store info"))
+        .refused(1, "could not reach the database server");
+    home.run(&format!("--store {url} backup out.db"))
+        .refused(1, "could not reach the database server");
     assert_eq!(home.names(""), [""; 0]);
     cluster.restart();
     home.run(&format!("--store {url} store check")).well();
@@ -109,7 +115,7 @@ fn a_server_that_goes_away_in_the_middle_of_a_copy() {
          WHERE application_name LIKE 'mainstay {schema} %' AND query LIKE 'INSERT%'"
     );
     let ran = cut_once(&home, &proxy, &mut copy, || postgres::psql(&rows_arrive) != "0");
-    ran.refused(1, "cannot be reached");
+    ran.refused(1, "could not reach the database server");
     let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'");
     assert_eq!(postgres::psql(&tables), "0", "a copy appears as a whole or not at all");
     assert!(home.files() == before);
@@ -119,7 +125,8 @@ fn a_server_that_goes_away_in_the_middle_of_a_copy() {
     home.run(&format!("store copy --to {url}")).well();
     let mut back = home.command(["--store", &url, "store", "copy", "--to", "back.db"]);
     let rows_leave = || home.names("").iter().any(|name| name.starts_with(".back.db."));
-    cut_once(&home, &proxy, &mut back, rows_leave).refused(1, "cannot be reached");
+    cut_once(&home, &proxy, &mut back, rows_leave)
+        .refused(1, "could not reach the database server");
     assert!(home.files() == before);
 }
 

@@ -32,9 +32,9 @@ fn nothing_is_written_over() {
     let home = Home::with_store();
     std::fs::write(home.path("taken"), "precious").unwrap();
     let before = home.files();
-    home.run("backup taken").refused(1, "taken holds data already");
-    home.run("store copy --to taken").refused(1, "holds data already");
-    home.run("store copy --to home/store.db").refused(1, "holds data already");
+    home.run("backup taken").refused(1, "taken already contains data");
+    home.run("store copy --to taken").refused(1, "already contains data");
+    home.run("store copy --to home/store.db").refused(1, "already contains data");
     home.run("backup nowhere/file").refused(1, "nowhere");
     assert_eq!(home.files(), before);
 }
@@ -56,7 +56,7 @@ fn everything_goes_to_a_server_and_comes_back_the_same() {
     for copy in ["back.db", "backup.db"] {
         assert_eq!(rows(&open(home.path(copy).to_str().unwrap())), original, "{copy}");
     }
-    home.run(&format!("store copy --to {url}")).refused(1, "holds data already");
+    home.run(&format!("store copy --to {url}")).refused(1, "already contains data");
 }
 
 #[test]

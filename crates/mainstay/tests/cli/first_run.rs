@@ -4,21 +4,21 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mainstay_testkit::model::{Asked, Catalogue, Gate, ModelServer, Offered, Reply, Shape};
+use mainstay_testkit::model::{Catalogue, Gate, ModelRequest, ModelServer, Offered, Reply, Shape};
 use serde_json::json;
 
 use super::home::{Home, steady};
 use super::terminal::Terminal;
 
 /// A model that calls the tool of the trial, and then answers.
-fn able(asked: &Asked) -> Reply {
+fn able(asked: &ModelRequest) -> Reply {
     match asked.tool_names().as_slice() {
         [only] if only == "report" => Reply::call_of("report", json!({ "word": "ready" })),
         _ => Reply::text("hello to you"),
     }
 }
 
-fn ollama(script: fn(&Asked) -> Reply) -> ModelServer {
+fn ollama(script: fn(&ModelRequest) -> Reply) -> ModelServer {
     let server = ModelServer::answering(script);
     server.offer(Catalogue::ollama([
         Offered::new("qwen3:8b", 40_960),
@@ -152,7 +152,7 @@ fn a_model_that_only_speaks_is_said_to() {
 
 #[test]
 fn a_model_that_fails_is_passed_over() {
-    let script = |asked: &Asked| match asked.model() {
+    let script = |asked: &ModelRequest| match asked.model() {
         "qwen3:8b" => Reply::status(500, "llama runner has terminated"),
         _ => able(asked),
     };
@@ -191,7 +191,7 @@ fn a_person_chooses_among_all_that_was_found() {
 
 #[test]
 fn a_person_may_refuse_a_model_that_only_speaks_and_choose_another() {
-    let script = |asked: &Asked| match asked.model() {
+    let script = |asked: &ModelRequest| match asked.model() {
         "gemma3" => Reply::text("ready!"),
         _ => able(asked),
     };
@@ -255,7 +255,7 @@ fn a_key_that_a_person_chooses_is_used_then() {
 fn killed_in_the_middle_of_the_trial_the_next_run_begins_anew() {
     let (home, gate) = (Home::new(), Gate::new());
     let held = gate.clone();
-    let server = ModelServer::answering(move |asked: &Asked| match asked.number {
+    let server = ModelServer::answering(move |asked: &ModelRequest| match asked.number {
         1 => able(asked).held_by(&held),
         _ => able(asked),
     });

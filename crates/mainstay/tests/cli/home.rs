@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use mainstay_store::{Location, Options, Schema, Store, Value, params};
+use mainstay_store::{Location, Options, Store, Value, params};
 use tempfile::TempDir;
 
 /// The binary under test.
@@ -97,13 +97,7 @@ pub(crate) fn mainstay(home: &Path) -> Command {
 }
 
 pub(crate) fn options() -> Options {
-    Options::new(Schema::new(&[
-        mainstay_journal::JOURNAL,
-        mainstay_journal::SEARCH,
-        mainstay_agent::AGENT,
-        mainstay_memory::MEMORY,
-        mainstay_agent::skills::SKILLS,
-    ]))
+    Options::new(mainstay_agent::schema())
 }
 
 pub(crate) fn open(place: &str) -> Store {

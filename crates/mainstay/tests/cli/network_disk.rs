@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mainstay_testkit::capability::Capability;
+
 use super::home::{Home, Ran};
 use super::restoring::old_with_new_backup;
 
@@ -16,14 +18,15 @@ const SCRIPT: &str = r#"mount -i -t fuse.sshfs \
     -o "fd=0,rootmode=40000,user_id=$(id -u),group_id=$(id -g)" sshfs "$1" &&
     shift && exec "$@" </dev/null"#;
 
-/// Runs the binary with the directory `network` on such a file system; nothing where this machine
-/// has no device for it.
+/// Runs the binary with the directory `network` on such a file system. Returns `None` if this machine
+/// has no device for it, and may lack it.
 fn on_network(home: &Home, line: &str) -> Option<Ran> {
-    let Ok(device) = OpenOptions::new().read(true).write(true).open("/dev/fuse") else {
-        // The judgement itself is tested without a mount, beside the code.
-        eprintln!("There is no /dev/fuse here, so no file system of this kind can be mounted.");
+    let device = OpenOptions::new().read(true).write(true).open("/dev/fuse");
+    // The judgement itself is tested without a mount, beside the code.
+    if !Capability::Fuse.require(device.is_ok()) {
         return None;
-    };
+    }
+    let device = device.unwrap();
     let _ = std::fs::create_dir(home.path("network"));
     let served = device.try_clone().unwrap();
     let over = Arc::new(AtomicBool::new(false));

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use mainstay_testkit::model::{Asked, Catalogue, ModelServer, Offered, Reply, Shape};
+use mainstay_testkit::model::{Catalogue, ModelRequest, ModelServer, Offered, Reply, Shape};
 
 use super::home::{Home, Ran, steady};
 use super::terminal::Terminal;
@@ -254,7 +254,7 @@ fn run_in_work(home: &Home, words: &[&str]) -> Ran {
 }
 
 /// The bytes of the first request, its prompt and tools included.
-fn first_request(window: Option<u64>, instructions: &str) -> Asked {
+fn first_request(window: Option<u64>, instructions: &str) -> ModelRequest {
     let server = ModelServer::always(Reply::text("done"));
     let home = Home::new();
     let base = server.base_url(Shape::Chat);

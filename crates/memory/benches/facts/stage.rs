@@ -37,7 +37,7 @@ pub(crate) struct Figures {
     pub(crate) prepare: f64,
     pub(crate) recall: Spread,
     pub(crate) cold: Cold,
-    pub(crate) asked: Asked,
+    pub(crate) asked: QuestionTimes,
     /// The share of questions that find the fact they were made of.
     pub(crate) found: f64,
     /// Of the file, for each fact.
@@ -47,7 +47,7 @@ pub(crate) struct Figures {
 }
 
 /// What other questions take.
-pub(crate) struct Asked {
+pub(crate) struct QuestionTimes {
     /// A search by the words that most facts have.
     pub(crate) common: Spread,
     pub(crate) probe: f64,
@@ -149,7 +149,7 @@ impl Stage {
         (spread(times, computing), found as f64 / QUESTIONS as f64, cold)
     }
 
-    fn ask(&self, size: usize) -> Asked {
+    fn ask(&self, size: usize) -> QuestionTimes {
         let (mut probe, mut related, mut reason) = (Vec::new(), Vec::new(), Vec::new());
         let within = Within { limit: 5, ..Within::default() };
         let mut random = Random::new(11);
@@ -175,7 +175,7 @@ impl Stage {
             computing.push(search.2);
         }
         let contradictions = self.timed(|tx| facts::contradictions(tx, self.owner, &within)).1;
-        Asked {
+        QuestionTimes {
             common: spread(common, computing),
             probe: median(&mut probe),
             related: median(&mut related),

@@ -33,7 +33,7 @@ pub(super) struct Size {
 
 /// Whether a fact comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum BankChange {
     Add,
     Remove,
 }
@@ -44,10 +44,10 @@ impl Bank {
     }
 
     /// Adds a fact of so many words, or takes it out.
-    pub(super) fn step(&mut self, step: Step, vector: &Compact, words: i64) {
-        let sign = match step {
-            Step::Add => 1,
-            Step::Remove => -1,
+    pub(super) fn apply(&mut self, change: BankChange, vector: &Compact, words: i64) {
+        let sign = match change {
+            BankChange::Add => 1,
+            BankChange::Remove => -1,
         };
         self.facts += i64::from(sign);
         self.words += i64::from(sign) * words;
@@ -141,17 +141,18 @@ pub(super) fn size(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Size> {
 }
 
 /// Adds a fact to its category's bank, or takes it out.
-pub(super) fn step(
+pub(super) fn apply(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
     category: &str,
-    step: Step,
-    (vector, words): (&Compact, i64),
+    change: BankChange,
+    vector: &Compact,
+    words: i64,
 ) -> Result<()> {
     let known = get(tx, owner, category)?;
     let is_new = known.is_none();
     let mut bank = known.unwrap_or_else(Bank::empty);
-    bank.step(step, vector, words);
+    bank.apply(change, vector, words);
     if bank.facts == 0 {
         tx.execute(
             "DELETE FROM fact_banks WHERE owner = ?1 AND category = ?2",

@@ -2,10 +2,10 @@
 
 use mainstay_store::{OwnerId, WriteTx, params};
 
-use super::bank::{self, Step};
+use super::bank::{self, BankChange};
 use super::fact::{self, FactId, NewFact, Stored};
 use super::prepared::{Prepared, both_ways};
-use super::terms;
+use super::terms::{self, Term};
 use crate::Result;
 use crate::entities;
 
@@ -123,10 +123,10 @@ pub(super) fn add_standing(
         ],
     )?;
     for (kind, term) in fact.terms() {
-        terms::insert(tx, owner, (kind, &term), number)?;
+        terms::insert(tx, owner, Term { kind, text: &term }, number)?;
     }
     insert_aliases(tx, owner, &fact.aliases, number)?;
-    bank::step(tx, owner, &fact.category, Step::Add, (&fact.vector, fact.words()))?;
+    bank::apply(tx, owner, &fact.category, BankChange::Add, &fact.vector, fact.word_count())?;
     Ok(Added::New(FactId::new(number)))
 }
 
@@ -170,17 +170,17 @@ pub fn update(
     )?;
     let (before, after) = (old.terms(), new.terms());
     for (kind, term) in before.difference(&after) {
-        terms::remove(tx, owner, (*kind, term), id.number())?;
+        terms::remove(tx, owner, Term { kind: *kind, text: term }, id.number())?;
     }
     for (kind, term) in after.difference(&before) {
-        terms::insert(tx, owner, (*kind, term), id.number())?;
+        terms::insert(tx, owner, Term { kind: *kind, text: term }, id.number())?;
     }
     if !same_text {
         remove_aliases(tx, owner, &old)?;
         insert_aliases(tx, owner, &new.aliases, id.number())?;
     }
-    bank::step(tx, owner, &old.fact.category, Step::Remove, (&old.vector, old.words()))?;
-    bank::step(tx, owner, &new.category, Step::Add, (&new.vector, new.words()))?;
+    bank::apply(tx, owner, &old.fact.category, BankChange::Remove, &old.vector, old.word_count())?;
+    bank::apply(tx, owner, &new.category, BankChange::Add, &new.vector, new.word_count())?;
     Ok(Changed::Made)
 }
 
@@ -190,10 +190,10 @@ pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, id: FactId) -> Result<bool> 
     let Some(old) = fact::one(tx, owner, id)? else { return Ok(false) };
     tx.execute("DELETE FROM facts WHERE owner = ?1 AND number = ?2", params![owner, id])?;
     for (kind, term) in old.terms() {
-        terms::remove(tx, owner, (kind, &term), id.number())?;
+        terms::remove(tx, owner, Term { kind, text: &term }, id.number())?;
     }
     remove_aliases(tx, owner, &old)?;
-    bank::step(tx, owner, &old.fact.category, Step::Remove, (&old.vector, old.words()))?;
+    bank::apply(tx, owner, &old.fact.category, BankChange::Remove, &old.vector, old.word_count())?;
     Ok(true)
 }
 

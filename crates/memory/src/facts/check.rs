@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use mainstay_store::{Depth, OwnerId, ReadTx, params};
 
-use super::bank::{self, Bank, Step};
+use super::bank::{self, Bank, BankChange};
 use super::fact::{self, Stored};
 use super::prepared::{both_ways, digest};
 use super::terms::{self, Kind};
@@ -73,7 +73,7 @@ impl Wanted {
             self.aliases.insert((name, other, number));
         }
         let bank = self.banks.entry(fact.category.clone()).or_insert_with(Bank::empty);
-        bank.step(Step::Add, &stored.vector, stored.words());
+        bank.apply(BankChange::Add, &stored.vector, stored.word_count());
         if depth == Depth::Full {
             let names = fact.entities.iter().map(String::as_str);
             if Compact::of(&vector::fact(&fact.content, names)) != stored.vector {

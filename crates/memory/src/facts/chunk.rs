@@ -17,7 +17,9 @@ pub(super) fn encoded(numbers: &[i64]) -> Vec<u8> {
 /// Appends the numbers of a chunk to `numbers`; answers whether the bytes were a chunk's.
 pub(super) fn decode(first: i64, bytes: &[u8], numbers: &mut Vec<i64>) -> bool {
     numbers.push(first);
-    let (mut last, mut distance, mut shift) = (first, 0_u64, 0_u32);
+    let mut last = first;
+    let mut distance = 0_u64;
+    let mut shift = 0_u32;
     for byte in bytes {
         if shift > 56 {
             return false;

@@ -120,7 +120,7 @@ pub(super) fn glance(
 
 impl Glance<'_> {
     /// The words of the text and of the tags.
-    pub(super) fn words(&self) -> Result<Vec<String>> {
+    pub(super) fn distinct_words(&self) -> Result<Vec<String>> {
         let tags = if self.tags == "[]" { Vec::new() } else { list(self.number, self.tags)? };
         Ok(fact_words(self.content, &tags))
     }
@@ -255,7 +255,7 @@ impl FromStr for FactId {
     fn from_str(text: &str) -> Result<Self> {
         let number = text.trim().trim_start_matches('#').parse().ok();
         number.filter(|number| *number > 0).map(Self).ok_or_else(|| {
-            Error::Refused(format!("\"{text}\" is not the number of a fact, such as 17"))
+            Error::Refused(format!("\"{text}\" is not a valid fact number, such as 17"))
         })
     }
 }

@@ -39,7 +39,7 @@ impl Prepared {
     pub fn new(fact: &NewFact) -> Result<Self> {
         let content = kept(&fact.content);
         if content.is_empty() {
-            return Err(Error::Refused("a fact without words cannot be remembered".to_owned()));
+            return Err(Error::Refused("a fact needs text".to_owned()));
         }
         let length = content.chars().count();
         if length > CONTENT_LIMIT {
@@ -109,7 +109,7 @@ impl Prepared {
         terms(&self.content, &self.category, &self.tags, &self.entities)
     }
 
-    pub(super) fn words(&self) -> i64 {
+    pub(super) fn word_count(&self) -> i64 {
         length(&self.content, &self.tags)
     }
 }
@@ -121,7 +121,7 @@ impl Stored {
         terms(content, category, tags, entities)
     }
 
-    pub(super) fn words(&self) -> i64 {
+    pub(super) fn word_count(&self) -> i64 {
         length(&self.fact.content, &self.fact.tags)
     }
 }

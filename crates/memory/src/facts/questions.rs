@@ -74,7 +74,7 @@ pub fn probe(
     entity: &str,
     within: &Within,
 ) -> Result<Vec<Answer>> {
-    let asked = Asked::in_entities(tx, owner, entity)?;
+    let asked = EntityCandidates::in_entities(tx, owner, entity)?;
     answers(tx, owner, &[asked], within)
 }
 
@@ -85,7 +85,7 @@ pub fn related(
     entity: &str,
     within: &Within,
 ) -> Result<Vec<Answer>> {
-    let asked = Asked::in_either_role(tx, owner, entity)?;
+    let asked = EntityCandidates::in_either_role(tx, owner, entity)?;
     answers(tx, owner, &[asked], within)
 }
 
@@ -98,7 +98,7 @@ pub fn reason(
 ) -> Result<Vec<Answer>> {
     let mut asked = Vec::new();
     for entity in entities {
-        asked.push(Asked::in_either_role(tx, owner, entity)?);
+        asked.push(EntityCandidates::in_either_role(tx, owner, entity)?);
     }
     answers(tx, owner, &asked, within)
 }
@@ -128,12 +128,12 @@ fn category(name: String, facts: i64) -> Category {
 }
 
 /// One entity: the facts that may hold it, and the vectors that say how strongly they do.
-struct Asked {
+struct EntityCandidates {
     numbers: Vec<i64>,
     keys: Vec<Compact>,
 }
 
-impl Asked {
+impl EntityCandidates {
     fn in_entities(tx: &mut ReadTx<'_>, owner: OwnerId, entity: &str) -> Result<Self> {
         let names = names::group(tx, owner, entity)?;
         let lists = terms::lists(tx, owner, Kind::Entity, &names)?;
@@ -171,7 +171,7 @@ impl Asked {
 fn answers(
     tx: &mut ReadTx<'_>,
     owner: OwnerId,
-    asked: &[Asked],
+    asked: &[EntityCandidates],
     within: &Within,
 ) -> Result<Vec<Answer>> {
     let lists = asked.iter().map(|asked| asked.numbers.clone());

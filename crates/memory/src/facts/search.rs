@@ -44,7 +44,7 @@ impl Query {
 
 /// A fact that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundFact {
     /// The fact.
     pub fact: Fact,
     /// From 0 to 1; the order of an answer.
@@ -82,9 +82,9 @@ const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
 /// The facts that fit best, best first; of equal ones the newer first.
-pub fn search(tx: &mut ReadTx<'_>, owner: OwnerId, query: &Query) -> Result<Vec<Found>> {
+pub fn search(tx: &mut ReadTx<'_>, owner: OwnerId, query: &Query) -> Result<Vec<FoundFact>> {
     let text: String = query.text.chars().take(CHARACTERS).collect();
-    let asked = Asked::read(tx, owner, &text)?;
+    let asked = QueryTerms::read(tx, owner, &text)?;
     let candidates = asked.candidates(tx, owner, query)?;
     if candidates.is_empty() {
         return Ok(Vec::new());
@@ -114,7 +114,7 @@ pub fn search(tx: &mut ReadTx<'_>, owner: OwnerId, query: &Query) -> Result<Vec<
         facts.insert(stored.fact.id.number(), stored.fact);
     }
     let found = judged.into_iter().filter_map(|Judged { number, score, parts, .. }| {
-        Some(Found { fact: facts.remove(&number)?, score, parts })
+        Some(FoundFact { fact: facts.remove(&number)?, score, parts })
     });
     Ok(found.collect())
 }
@@ -135,7 +135,7 @@ impl Parts {
 }
 
 /// A question with what the store knows about its words.
-struct Asked {
+struct QueryTerms {
     size: Size,
     /// The question's words, each once.
     words: BTreeSet<String>,
@@ -147,7 +147,7 @@ struct Asked {
     named: BTreeMap<String, Vec<i64>>,
 }
 
-impl Asked {
+impl QueryTerms {
     fn read(tx: &mut ReadTx<'_>, owner: OwnerId, text: &str) -> Result<Self> {
         let mut words = BTreeSet::new();
         for term in words::terms(text) {
@@ -213,14 +213,15 @@ impl Asked {
 
     /// Everything about a candidate but its place among the others.
     fn judged(&self, query: &Query, glance: &Glance<'_>, similarity: f64) -> Result<Judged> {
-        let of_fact = glance.words()?;
+        let of_fact = glance.distinct_words()?;
         let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
         for word in &of_fact {
             *counts.entry(word).or_default() += 1.0;
         }
         let average = self.size.words as f64 / (self.size.facts as f64).max(1.0);
         let length = 1.0 - LENGTH + LENGTH * of_fact.len() as f64 / average.max(1.0);
-        let (mut fit, mut common) = (0.0, 0);
+        let mut fit = 0.0;
+        let mut common = 0;
         for word in &self.words {
             let Some(times) = counts.get(word.as_str()) else { continue };
             common += 1;

@@ -38,52 +38,59 @@ impl Kind {
     }
 }
 
+/// One way to facts: a word, an entity, a tag or a category.
+#[derive(Clone, Copy)]
+pub(super) struct Term<'a> {
+    pub(super) kind: Kind,
+    pub(super) text: &'a str,
+}
+
 /// Notes that fact `number` has `term`.
 pub(super) fn insert(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
-    (kind, term): (Kind, &str),
+    term: Term<'_>,
     number: i64,
 ) -> Result<()> {
-    let Some((first, mut numbers)) = around(tx, owner, (kind, term), number)? else {
-        return put(tx, owner, (kind, term), &[number]);
+    let Some((first, mut numbers)) = around(tx, owner, term, number)? else {
+        return put(tx, owner, term, &[number]);
     };
     let Err(place) = numbers.binary_search(&number) else { return Ok(()) };
     if numbers.len() < chunk::FULL {
         numbers.insert(place, number);
-        return replace(tx, owner, (kind, term), first, &numbers);
+        return replace(tx, owner, term, first, &numbers);
     }
     if place == numbers.len() {
         // The usual case, the newest fact: the full chunk stays as it is.
-        return put(tx, owner, (kind, term), &[number]);
+        return put(tx, owner, term, &[number]);
     }
     numbers.insert(place, number);
     let (low, high) = numbers.split_at(numbers.len() / 2);
-    replace(tx, owner, (kind, term), first, low)?;
-    put(tx, owner, (kind, term), high)
+    replace(tx, owner, term, first, low)?;
+    put(tx, owner, term, high)
 }
 
 /// Takes fact `number` from the facts of `term`.
 pub(super) fn remove(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
-    (kind, term): (Kind, &str),
+    term: Term<'_>,
     number: i64,
 ) -> Result<()> {
-    let Some((first, mut numbers)) = around(tx, owner, (kind, term), number)? else {
+    let Some((first, mut numbers)) = around(tx, owner, term, number)? else {
         return Ok(());
     };
     let Ok(place) = numbers.binary_search(&number) else { return Ok(()) };
     numbers.remove(place);
     if place > 0 {
-        return replace(tx, owner, (kind, term), first, &numbers);
+        return replace(tx, owner, term, first, &numbers);
     }
     // The first number is the row's key.
     tx.execute(
         "DELETE FROM fact_terms WHERE owner = ?1 AND kind = ?2 AND term = ?3 AND first = ?4",
-        params![owner, kind.text(), term, first],
+        params![owner, term.kind.text(), term.text, first],
     )?;
-    if numbers.is_empty() { Ok(()) } else { put(tx, owner, (kind, term), &numbers) }
+    if numbers.is_empty() { Ok(()) } else { put(tx, owner, term, &numbers) }
 }
 
 /// The facts of each of these terms that has any, ascending.
@@ -142,7 +149,8 @@ pub(super) fn all(
         params![owner],
         |row| {
             let (kind, term): (String, String) = (row.get(0)?, row.get(1)?);
-            let (first, rest) = (row.get(2)?, row.value(3)?);
+            let first = row.get(2)?;
+            let rest = row.value(3)?;
             let numbers = all.entry((kind, term)).or_default();
             if !add(numbers, first, rest) {
                 damage = Some(format!("the chunk of facts that begins with {first}"));
@@ -158,21 +166,21 @@ pub(super) fn all(
 fn around(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
-    (kind, term): (Kind, &str),
+    term: Term<'_>,
     number: i64,
 ) -> Result<Option<(i64, Vec<i64>)>> {
     let found = tx.query_opt(
         "SELECT first, rest FROM fact_terms
          WHERE owner = ?1 AND kind = ?2 AND term = ?3 AND first <= ?4
          ORDER BY first DESC LIMIT 1",
-        params![owner, kind.text(), term, number],
+        params![owner, term.kind.text(), term.text, number],
         |row| {
             let mut numbers = Vec::new();
             let first: i64 = row.get(0)?;
             Ok(add(&mut numbers, first, row.value(1)?).then_some((first, numbers)))
         },
     )?;
-    found.map(|chunk| chunk.ok_or_else(|| damaged(kind, term))).transpose()
+    found.map(|chunk| chunk.ok_or_else(|| damaged(term.kind, term.text))).transpose()
 }
 
 fn add(numbers: &mut Vec<i64>, first: i64, rest: mainstay_store::ValueRef<'_>) -> bool {
@@ -180,15 +188,10 @@ fn add(numbers: &mut Vec<i64>, first: i64, rest: mainstay_store::ValueRef<'_>) -
     matches!(rest, mainstay_store::ValueRef::Blob(bytes) if after && chunk::decode(first, bytes, numbers))
 }
 
-fn put(
-    tx: &mut WriteTx<'_>,
-    owner: OwnerId,
-    (kind, term): (Kind, &str),
-    numbers: &[i64],
-) -> Result<()> {
+fn put(tx: &mut WriteTx<'_>, owner: OwnerId, term: Term<'_>, numbers: &[i64]) -> Result<()> {
     tx.execute(
         "INSERT INTO fact_terms (owner, kind, term, first, rest) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![owner, kind.text(), term, numbers[0], chunk::encoded(numbers)],
+        params![owner, term.kind.text(), term.text, numbers[0], chunk::encoded(numbers)],
     )?;
     Ok(())
 }
@@ -196,14 +199,14 @@ fn put(
 fn replace(
     tx: &mut WriteTx<'_>,
     owner: OwnerId,
-    (kind, term): (Kind, &str),
+    term: Term<'_>,
     first: i64,
     numbers: &[i64],
 ) -> Result<()> {
     tx.execute(
         "UPDATE fact_terms SET rest = ?5
          WHERE owner = ?1 AND kind = ?2 AND term = ?3 AND first = ?4",
-        params![owner, kind.text(), term, first, chunk::encoded(numbers)],
+        params![owner, term.kind.text(), term.text, first, chunk::encoded(numbers)],
     )?;
     Ok(())
 }

@@ -22,12 +22,12 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// A text says nothing.
-    #[error("a note needs words; nothing was changed")]
+    #[error("a note needs text; nothing was changed")]
     Empty,
     /// The notes would be longer than is allowed.
     #[error(
-        "that would be {size} characters of notes, and {limit} is the most; nothing was changed. \
-         Shorten or remove some of these, or put several into one:{}",
+        "that would be {size} characters of notes, over the limit of {limit}; nothing was changed. \
+         Shorten, remove or merge some of these:{}",
         lines(notes)
     )]
     TooLong {
@@ -38,17 +38,17 @@ pub enum Refused {
         /// The notes that are there.
         notes: Vec<String>,
     },
-    /// No note has these words.
-    #[error("no note has the words {part:?}; nothing was changed. The notes are:{}", lines(notes))]
+    /// No note contains this text.
+    #[error("no note contains {part:?}; nothing was changed. The notes are:{}", lines(notes))]
     Unknown {
         /// What was looked for.
         part: String,
         /// The notes that are there.
         notes: Vec<String>,
     },
-    /// Several notes have these words.
+    /// Several notes contain this text.
     #[error(
-        "{} notes have the words {part:?}; nothing was changed. Name one by more of its text:{}",
+        "{} notes contain {part:?}; nothing was changed. Give more of the text to name one:{}",
         notes.len(), lines(notes)
     )]
     Ambiguous {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(after(&there, &[remove("likes")], 100).unwrap(), ["likes tabs", "likes tea"]);
         let refused = after(&there, &[remove("likes t")], 100).unwrap_err();
         let words = refused.to_string();
-        assert!(words.contains("2 notes have") && words.contains("\n- likes tea"), "{words}");
+        assert!(words.contains("2 notes contain") && words.contains("\n- likes tea"), "{words}");
         let refused = after(&there, &[replace("coffee", "x")], 100).unwrap_err();
         assert!(refused.to_string().contains("\n- likes\u{20}tabs\n- likes tea"), "{refused}");
         assert_eq!(after(&there, &[remove(" ")], 100).unwrap_err(), Refused::Empty);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_memory::facts::{self, Found, Line, NewFact, Query};
+use mainstay_memory::facts::{self, FoundFact, Line, NewFact, Query};
 
 use crate::memory::{new, on_both};
 
@@ -34,7 +34,7 @@ fn the_parts_of_a_score_add_up() {
         // ada, prefer, tab of ada, prefer, tab, every, editor.
         assert_eq!(found[0].parts.overlap, 3.0 / 5.0);
         assert!(found[0].parts.similarity > found[1].parts.similarity + 0.2);
-        for Found { fact, score, parts } in found {
+        for FoundFact { fact, score, parts } in found {
             let mixed = 0.4 * parts.words + 0.3 * parts.overlap + 0.15 * (parts.similarity + 1.0);
             assert!((score - mixed * parts.freshness * fact.trust).abs() < 1e-12);
         }

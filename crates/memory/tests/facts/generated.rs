@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::memory::{Memory, new};
 
 #[derive(Clone, Debug)]
-enum Step {
+enum MemoryStep {
     Add { text: usize, category: usize },
     Rewrite { fact: usize, text: usize },
     Move { fact: usize, category: usize },
@@ -30,23 +30,23 @@ const TEXTS: [&str; 8] = [
 ];
 const CATEGORIES: [&str; 3] = ["general", "taste", "place"];
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = MemoryStep> {
     let (text, category, fact) = (0..TEXTS.len(), 0..CATEGORIES.len(), 0..10_usize);
     prop_oneof![
-        4 => (text.clone(), category.clone()).prop_map(|(text, category)| Step::Add { text, category }),
-        2 => (fact.clone(), text).prop_map(|(fact, text)| Step::Rewrite { fact, text }),
-        2 => (fact.clone(), category).prop_map(|(fact, category)| Step::Move { fact, category }),
-        2 => fact.clone().prop_map(|fact| Step::Forget { fact }),
-        1 => (fact, any::<bool>()).prop_map(|(fact, helpful)| Step::Feedback { fact, helpful }),
+        4 => (text.clone(), category.clone()).prop_map(|(text, category)| MemoryStep::Add { text, category }),
+        2 => (fact.clone(), text).prop_map(|(fact, text)| MemoryStep::Rewrite { fact, text }),
+        2 => (fact.clone(), category).prop_map(|(fact, category)| MemoryStep::Move { fact, category }),
+        2 => fact.clone().prop_map(|fact| MemoryStep::Forget { fact }),
+        1 => (fact, any::<bool>()).prop_map(|(fact, helpful)| MemoryStep::Feedback { fact, helpful }),
     ]
 }
 
-fn run(memory: &Memory, steps: &[Step]) {
+fn run(memory: &Memory, steps: &[MemoryStep]) {
     let mut model: BTreeMap<FactId, (&str, &str)> = BTreeMap::new();
     let nth = |fact: usize| (fact + 1).to_string().parse::<FactId>().unwrap();
     for step in steps {
         match *step {
-            Step::Add { text, category } => {
+            MemoryStep::Add { text, category } => {
                 let known = model.iter().find(|(_, (content, _))| *content == TEXTS[text]);
                 let known = known.map(|(id, _)| *id);
                 let fact = facts::NewFact {
@@ -57,7 +57,7 @@ fn run(memory: &Memory, steps: &[Step]) {
                 assert_eq!(known.map(Added::Known).unwrap_or(Added::New(added.id())), added);
                 model.entry(added.id()).or_insert((TEXTS[text], CATEGORIES[category]));
             }
-            Step::Rewrite { fact, text } => {
+            MemoryStep::Rewrite { fact, text } => {
                 let content = Some(TEXTS[text].to_owned());
                 let change = Change { content, ..Change::default() };
                 let id = nth(fact);
@@ -75,17 +75,17 @@ fn run(memory: &Memory, steps: &[Step]) {
                     model.entry(id).and_modify(|known| known.0 = TEXTS[text]);
                 }
             }
-            Step::Move { fact, category } => {
+            MemoryStep::Move { fact, category } => {
                 let category = CATEGORIES[category];
                 let change = Change { category: Some(category.to_owned()), ..Change::default() };
                 memory.write(|tx| facts::update(tx, memory.owner, nth(fact), &change));
                 model.entry(nth(fact)).and_modify(|known| known.1 = category);
             }
-            Step::Forget { fact } => {
+            MemoryStep::Forget { fact } => {
                 let gone = memory.write(|tx| facts::forget(tx, memory.owner, nth(fact)));
                 assert_eq!(gone, model.remove(&nth(fact)).is_some());
             }
-            Step::Feedback { fact, helpful } => {
+            MemoryStep::Feedback { fact, helpful } => {
                 let trust =
                     memory.write(|tx| facts::feedback(tx, memory.owner, nth(fact), helpful));
                 assert_eq!(trust.is_some(), model.contains_key(&nth(fact)));

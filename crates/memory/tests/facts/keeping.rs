@@ -88,7 +88,7 @@ fn what_cannot_be_remembered_is_refused_with_a_sentence() {
             }
         };
         let text = |content: String| NewFact { content, ..NewFact::default() };
-        assert!(refused(text(" \n".to_owned())).contains("without words"));
+        assert!(refused(text(" \n".to_owned())).contains("a fact needs text"));
         assert!(refused(text("x".repeat(4001))).contains("4001 characters"));
         let tags = (0..33).map(|number| number.to_string()).collect();
         assert!(refused(NewFact { tags, ..text("x".to_owned()) }).contains("33 tags"));

@@ -71,7 +71,7 @@ fn a_line_that_is_no_fact_is_refused_with_a_sentence() {
     for (line, part) in [
         ("{}", "missing field `content`"),
         ("nonsense", "the line is not a fact"),
-        (r#"{"content": ""}"#, "without words"),
+        (r#"{"content": ""}"#, "a fact needs text"),
         (r#"{"content": "x", "trust": 7}"#, "a trust of 7 is not from 0 to 1"),
     ] {
         match line.parse::<Line>() {

@@ -1,6 +1,6 @@
 //! A store with an owner, on either engine.
 
-use mainstay_memory::facts::{self, Fact, FactId, Found, List, NewFact, Query};
+use mainstay_memory::facts::{self, Fact, FactId, FoundFact, List, NewFact, Query};
 use mainstay_memory::{MEMORY, Result};
 use mainstay_store::{Depth, Location, Options, OwnerId, ReadTx, Schema, Store, WriteTx};
 
@@ -56,7 +56,7 @@ impl Memory {
         facts.into_iter().map(|fact| fact.content).collect()
     }
 
-    pub(crate) fn search(&self, query: &Query) -> Vec<Found> {
+    pub(crate) fn search(&self, query: &Query) -> Vec<FoundFact> {
         self.read(|tx| facts::search(tx, self.owner, query))
     }
 
@@ -73,6 +73,6 @@ pub(crate) fn new(content: &str) -> NewFact {
     NewFact { content: content.to_owned(), source: "user".to_owned(), ..NewFact::default() }
 }
 
-pub(crate) fn contents(found: Vec<Found>) -> Vec<String> {
+pub(crate) fn contents(found: Vec<FoundFact>) -> Vec<String> {
     found.into_iter().map(|found| found.fact.content).collect()
 }

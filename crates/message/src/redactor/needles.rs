@@ -22,9 +22,10 @@ pub(super) struct Needles {
 }
 
 impl Needles {
-    /// Nothing where nothing is to be looked for.
+    /// Returns `None` if nothing is to be looked for.
     pub(super) fn new(secrets: &[(String, String)]) -> Option<Self> {
-        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        let mut patterns = Vec::new();
+        let mut marks = Vec::new();
         for (name, value) in secrets {
             for form in forms(value) {
                 if form.len() >= SHORTEST && !patterns.contains(&form) {
@@ -51,7 +52,7 @@ impl Needles {
         Some(Self { automaton, patterns, marks, begins, longest })
     }
 
-    /// The bytes without secrets; nothing where they have none.
+    /// The bytes without secrets. Returns `None` if they have none.
     pub(super) fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut clean = Vec::new();
         let mut from = 0;

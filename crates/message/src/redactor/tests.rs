@@ -19,9 +19,12 @@ fn a_secret_is_found_in_plain_and_in_its_encodings() {
     let hexadecimal: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
     let percent: String = KEY
         .bytes()
-        .map(|byte| match byte.is_ascii_alphanumeric() || byte == b'-' {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || byte == b'-' {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
         })
         .collect();
     let json = serde_json::to_string(KEY).unwrap();

@@ -61,10 +61,9 @@ fn ask(pool: &Pool, doubt: &Doubt, deadline: Deadline) -> Result<Option<Fate>> {
     let mut loan = pool.take(deadline)?;
     let wire = loan.wire()?;
     // The number came from the server, but is parsed again before it is put into a statement.
-    let number: u64 = doubt
-        .transaction
-        .parse()
-        .map_err(|_| Error::Statement(format!("\"{}\" is no transaction", doubt.transaction)))?;
+    let number: u64 = doubt.transaction.parse().map_err(|_| {
+        Error::Statement(format!("\"{}\" is not a valid transaction", doubt.transaction))
+    })?;
     // A number that the server has not given out (yet, or again) was lost with a crash.
     let status = text(
         wire,

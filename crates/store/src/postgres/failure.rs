@@ -22,9 +22,9 @@ pub(super) fn sorted(server: &str, error: &tokio_postgres::Error, limit: Duratio
     let Some(failure) = error.as_db_error() else {
         // A conversion or a wrong parameter is a defect here; the rest is the connection.
         return if error.is_closed() || is_io(error) {
-            Fault::Broken(words(error))
+            Fault::Broken(with_cause(error))
         } else {
-            Fault::Refused(Error::Statement(words(error)))
+            Fault::Refused(Error::Statement(with_cause(error)))
         };
     };
     let code = failure.code();
@@ -78,7 +78,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 
 /// An error while connecting: worth another try, or not.
 pub(super) fn connecting(server: &str, error: &tokio_postgres::Error) -> Result<Error, Error> {
-    let detail = words(error);
+    let detail = with_cause(error);
     let unreachable = || Error::Unreachable { server: server.to_owned(), detail: detail.clone() };
     let Some(failure) = error.as_db_error() else {
         // A wrong certificate or a missing password does not mend itself.
@@ -100,7 +100,7 @@ pub(super) fn connecting(server: &str, error: &tokio_postgres::Error) -> Result<
 }
 
 /// The error with its causes, which the driver's own text leaves out.
-fn words(error: &tokio_postgres::Error) -> String {
+fn with_cause(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

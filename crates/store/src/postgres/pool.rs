@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::server::Server;
 use super::wire::Wire;
 use crate::clock::Deadline;
-use crate::held::held;
+use crate::lock::lock;
 use crate::{Error, Result};
 
 /// How many transactions run side by side in one process.
@@ -35,7 +35,7 @@ impl Pool {
     }
 
     pub(super) fn take(&self, deadline: Deadline) -> Result<Loan<'_>> {
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         loop {
             while let Some(wire) = state.idle.pop() {
                 if !wire.client.is_closed() {
@@ -73,13 +73,13 @@ impl Loan<'_> {
 
     /// Returns a healthy connection with no transaction open.
     pub(super) fn give_back(mut self) {
-        held(&self.pool.state).idle.extend(self.wire.take());
+        lock(&self.pool.state).idle.extend(self.wire.take());
     }
 }
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        held(&self.pool.state).out -= 1;
+        lock(&self.pool.state).out -= 1;
         self.pool.freed.notify_one();
     }
 }

@@ -59,7 +59,8 @@ impl Server {
         let address = address(&config).into();
         // The end of an id is its random part.
         let key = Id::new().as_str()[12..].to_owned();
-        let (schema, names) = (schema.to_owned(), Arc::default());
+        let schema = schema.to_owned();
+        let names = Arc::default();
         Ok(Self { config, schema, key, names, address, tls, limits, runtime })
     }
 
@@ -213,7 +214,7 @@ where
 /// TLS that trusts what the operating system trusts.
 fn platform_tls() -> Result<MakeRustlsConnect> {
     let failed = |error: &dyn std::fmt::Display| {
-        Error::Io(format!("the system's certificates cannot be used: {error}"))
+        Error::Io(format!("could not load the system's certificates: {error}"))
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)

@@ -50,7 +50,8 @@ impl Swap {
     /// Swaps; answers the name of the schema that holds the old data, if there was any.
     pub(crate) fn finish(self, suffix: &str) -> Result<Option<String>> {
         let wire = self.connect()?;
-        let (schema, staging) = (self.server.schema(), self.staging_name());
+        let schema = self.server.schema();
+        let staging = self.staging_name();
         let aside = format!("{schema}_{suffix}");
         let found = self.server.run(
             &wire,

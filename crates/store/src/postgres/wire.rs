@@ -50,7 +50,8 @@ impl Wire {
         limit: Duration,
         sql: &str,
     ) -> Result<Vec<Vec<Option<String>>>, Fault> {
-        let (client, sql) = (self.client.clone(), sql.to_owned());
+        let client = self.client.clone();
+        let sql = sql.to_owned();
         let messages = self.wait(limit, async move { client.simple_query(&sql).await })?;
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
@@ -66,7 +67,8 @@ impl Wire {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let (client, translated) = (self.client.clone(), super::sql::translated(sql));
+        let client = self.client.clone();
+        let translated = super::sql::translated(sql);
         let statement = self.wait(limit, async move { client.prepare(&translated).await })?;
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();

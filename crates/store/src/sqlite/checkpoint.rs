@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::connection::{Link, Role};
 use super::files::Files;
 use super::turnstile::Turnstile;
-use crate::held::held;
+use crate::lock::lock;
 
 /// Frames (4 MiB) after which the log is copied.
 const PASSIVE_FRAMES: u32 = 1000;
@@ -45,7 +45,7 @@ struct State {
     close: bool,
 }
 
-enum Step {
+enum CheckpointTask {
     Close,
     Copy,
     Empty,
@@ -60,14 +60,14 @@ impl Checkpointer {
 
     /// Takes note of the log's length after a commit.
     pub(super) fn note(&self, frames: u32) {
-        let mut state = held(&self.work.state);
+        let mut state = lock(&self.work.state);
         state.frames = frames;
         if !self.work.is_due(frames) {
             return;
         }
         drop(state);
         self.work.changed.notify_one();
-        let mut thread = held(&self.thread);
+        let mut thread = lock(&self.thread);
         if thread.is_none() {
             let work = Arc::downgrade(&self.work);
             let spawned = std::thread::Builder::new()
@@ -85,16 +85,16 @@ impl Checkpointer {
 impl Checkpointer {
     /// Closes the connection; the next step opens a new one.
     pub(super) fn close(&self) {
-        held(&self.work.state).close = true;
+        lock(&self.work.state).close = true;
         self.work.changed.notify_one();
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        held(&self.work.state).stop = true;
+        lock(&self.work.state).stop = true;
         self.work.changed.notify_one();
-        if let Some(thread) = held(&self.thread).take() {
+        if let Some(thread) = lock(&self.thread).take() {
             // A panic there was reported when it happened.
             let _ = thread.join();
         }
@@ -104,14 +104,14 @@ impl Drop for Checkpointer {
 fn keep_small(work: &Weak<Work>) {
     let mut link = None;
     while let Some(work) = work.upgrade() {
-        let mode = match work.next_step() {
-            Step::Close => {
+        let mode = match work.next_task() {
+            CheckpointTask::Close => {
                 link = None;
                 continue;
             }
-            Step::Copy => "PASSIVE",
-            Step::Empty => "TRUNCATE",
-            Step::Stop => return,
+            CheckpointTask::Copy => "PASSIVE",
+            CheckpointTask::Empty => "TRUNCATE",
+            CheckpointTask::Stop => return,
         };
         let outcome = match link.take() {
             Some(link) => Ok(link),
@@ -144,18 +144,18 @@ impl Work {
     }
 
     /// Waits until there is something to do.
-    fn next_step(&self) -> Step {
-        let mut state = held(&self.state);
+    fn next_task(&self) -> CheckpointTask {
+        let mut state = lock(&self.state);
         loop {
             if state.stop {
-                return Step::Stop;
+                return CheckpointTask::Stop;
             }
             if std::mem::take(&mut state.close) {
-                return Step::Close;
+                return CheckpointTask::Close;
             }
             if self.is_due(state.frames) {
                 self.turnstile.copied_frames().store(state.frames, Ordering::Relaxed);
-                return Step::Copy;
+                return CheckpointTask::Copy;
             }
             let before = state.frames;
             let waited = self.changed.wait_timeout(state, IDLE);
@@ -163,7 +163,7 @@ impl Work {
             state = guard;
             if timeout.timed_out() && state.frames == before && before > 0 {
                 state.frames = 0;
-                return Step::Empty;
+                return CheckpointTask::Empty;
             }
         }
     }

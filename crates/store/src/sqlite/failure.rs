@@ -67,7 +67,8 @@ pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -
         Some(message) => format!("{message} (SQLite {})", code.extended_code),
         None => format!("{code}"),
     };
-    let (path, place) = (path.to_owned(), path.display().to_string());
+    let path = path.to_owned();
+    let place = path.display().to_string();
     match code.code {
         ErrorCode::NotADatabase => Error::NotAStore { path, detail },
         ErrorCode::DatabaseCorrupt => Error::Damaged { place, detail },

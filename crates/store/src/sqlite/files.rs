@@ -86,7 +86,7 @@ impl Files {
             Ok(_) => Ok(Presence::Present),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if fs::symlink_metadata(path).is_ok() {
-                    return Err(unreadable("it is a link to nowhere"));
+                    return Err(unreadable("it is a broken symbolic link"));
                 }
                 if self.wal().exists() {
                     return Err(Error::Damaged {

@@ -102,25 +102,25 @@ impl Shared {
             .ok_or_else(|| std::io::Error::other("the kernel mapped nothing"))
     }
 
-    fn words(&self) -> &[AtomicU32; 4] {
+    fn counters(&self) -> &[AtomicU32; 4] {
         // SAFETY: the mapping is page-aligned, longer than four words, and lives until drop.
         unsafe { self.0.as_ref() }
     }
 
     pub(super) fn releases(&self) -> &AtomicU32 {
-        &self.words()[0]
+        &self.counters()[0]
     }
 
     pub(super) fn holder(&self) -> &AtomicU32 {
-        &self.words()[1]
+        &self.counters()[1]
     }
 
     pub(super) fn waiting(&self) -> &AtomicU32 {
-        &self.words()[2]
+        &self.counters()[2]
     }
 
     pub(super) fn copied(&self) -> &AtomicU32 {
-        &self.words()[3]
+        &self.counters()[3]
     }
 
     /// Waits for a release after `seen`; `false` when there was none in time.

@@ -15,9 +15,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::connection::{Link, Role};
 use crate::clock::Deadline;
-use crate::held::held;
 use crate::identity::{Liveness, ProcessIdentity};
 use crate::location::Journal;
+use crate::lock::lock;
 
 /// How long settling is tried while the disk keeps failing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ impl WriterName {
     pub(super) fn new() -> Self {
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
         let instance = INSTANCES.fetch_add(1, Ordering::Relaxed);
-        held(&OPEN).insert(instance);
+        lock(&OPEN).insert(instance);
         Self { text: format!("{}#{instance}", ProcessIdentity::current()), instance }
     }
 
@@ -76,7 +76,7 @@ impl WriterName {
 
 impl Drop for WriterName {
     fn drop(&mut self) {
-        held(&OPEN).remove(&self.instance);
+        lock(&OPEN).remove(&self.instance);
     }
 }
 
@@ -86,7 +86,7 @@ fn is_dead(writer: &str) -> bool {
     });
     let Some((process, instance)) = parts else { return false };
     if process == *ProcessIdentity::current() {
-        return !held(&OPEN).contains(&instance);
+        return !lock(&OPEN).contains(&instance);
     }
     // A store in a file is used by one kernel at a time: another boot is an earlier one.
     !process.shares_clock() || process.liveness() == Liveness::Dead

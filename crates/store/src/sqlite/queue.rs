@@ -15,7 +15,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crate::clock::{Deadline, uptime};
-use crate::held::held;
+use crate::lock::lock;
 use crate::tx::{Job, WriteTx};
 use crate::{Error, Result};
 
@@ -80,14 +80,14 @@ impl Queue {
             outcome: Mutex::new(None),
         });
         let leads = {
-            let mut state = held(&self.state);
+            let mut state = lock(&self.state);
             state.waiting.push_back(ticket.clone());
             !mem::replace(&mut state.led, true)
         };
         if leads || ticket.wait() == LEADING {
             self.lead(&ticket, commit);
         }
-        held(&ticket.outcome).take().unwrap_or_else(|| {
+        lock(&ticket.outcome).take().unwrap_or_else(|| {
             Err(Error::OutcomeUnknown("the writer went away without an answer".to_owned()))
         })
     }
@@ -97,7 +97,7 @@ impl Queue {
         let mut extra = 0;
         loop {
             let batch: Vec<Arc<Ticket>> = {
-                let mut state = held(&self.state);
+                let mut state = lock(&self.state);
                 let taken = state.waiting.len().min(BATCH);
                 state.waiting.drain(..taken).collect()
             };
@@ -105,7 +105,7 @@ impl Queue {
             let answers = Answers(&batch);
             let refused = commit(&batch);
             drop(answers);
-            let mut state = held(&self.state);
+            let mut state = lock(&self.state);
             if let Some(error) = refused {
                 // Who waits behind would wait in vain as long again.
                 for ticket in state.waiting.drain(..) {
@@ -127,7 +127,7 @@ struct Abdication<'a>(&'a Queue);
 
 impl Drop for Abdication<'_> {
     fn drop(&mut self) {
-        let mut state = held(&self.0.state);
+        let mut state = lock(&self.0.state);
         match state.waiting.front() {
             Some(heir) => heir.move_to(LEADING),
             None => state.led = false,
@@ -149,7 +149,7 @@ impl Drop for Answers<'_> {
 impl Ticket {
     /// Runs the job. Only for the leader, and only before the ticket is answered.
     pub(super) fn run(&self, tx: &mut WriteTx<'_>) -> bool {
-        let guard = held(&self.job);
+        let guard = lock(&self.job);
         let job = guard.0;
         // SAFETY: the caller is still inside `submit`, because the ticket is not answered, so the
         // closure is alive; the lock makes this the only reference to it.
@@ -158,7 +158,7 @@ impl Ticket {
 
     /// Lets the caller go on. Its closure must not be touched after this.
     pub(super) fn answer(&self, outcome: Result<()>) {
-        *held(&self.outcome) = Some(outcome);
+        *lock(&self.outcome) = Some(outcome);
         self.move_to(ANSWERED);
     }
 

@@ -7,7 +7,7 @@ use super::connection::{Link, Role};
 use super::files::Files;
 use super::session::SqliteSession;
 use crate::clock::Deadline;
-use crate::held::held;
+use crate::lock::lock;
 use crate::panic_text::panic_text;
 use crate::store::Limits;
 use crate::tx::ReadTx;
@@ -73,7 +73,7 @@ impl Readers {
 
     fn take(&self) -> Result<(Link, u64)> {
         let deadline = Deadline::after(self.limits.write);
-        let mut pool = held(&self.pool);
+        let mut pool = lock(&self.pool);
         loop {
             if let Some(link) = pool.idle.pop() {
                 pool.out += 1;
@@ -100,7 +100,7 @@ impl Readers {
     }
 
     fn give(&self, link: Option<Link>, era: u64) {
-        let mut pool = held(&self.pool);
+        let mut pool = lock(&self.pool);
         pool.out -= 1;
         if era == pool.era {
             pool.idle.extend(link);
@@ -110,7 +110,7 @@ impl Readers {
 
     /// Closes every connection; those in use are closed when they come back.
     pub(super) fn close(&self) {
-        let mut pool = held(&self.pool);
+        let mut pool = lock(&self.pool);
         pool.era += 1;
         pool.idle.clear();
     }

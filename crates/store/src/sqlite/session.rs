@@ -30,7 +30,9 @@ pub(super) struct SqliteSession<'a> {
 impl<'a> SqliteSession<'a> {
     /// A session on `connection`.
     pub(super) fn new(connection: &'a Connection, path: &'a Path, limit: Duration) -> Self {
-        let (spoilt, full, bytes) = (Cell::new(false), Cell::new(false), Cell::new(0));
+        let spoilt = Cell::new(false);
+        let full = Cell::new(false);
+        let bytes = Cell::new(0);
         Self { connection, path, limit, spoilt, full, bytes }
     }
 

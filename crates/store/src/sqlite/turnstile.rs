@@ -18,7 +18,7 @@ use super::files::Files;
 use super::gate::Gate;
 use crate::clock::{Deadline, uptime};
 use crate::fsatomic::private_directory;
-use crate::held::held;
+use crate::lock::lock;
 use crate::{Error, Result};
 
 /// How long a process that keeps writing keeps its turn while another waits.
@@ -85,7 +85,7 @@ impl Turnstile {
     /// of a process asks at a time.
     pub(crate) fn enter(&self, deadline: Deadline) -> Result<Turn<'_>> {
         let gates = &self.gates;
-        let mut hold = held(&gates.hold);
+        let mut hold = lock(&gates.hold);
         if let Hold::Kept(since, _) = *hold {
             *hold = Hold::Writing(since);
             return Ok(Turn(self));
@@ -100,7 +100,7 @@ impl Turnstile {
         if !taken? {
             return Err(gates.in_use(&gates.turn));
         }
-        *held(&gates.hold) = Hold::Writing(uptime());
+        *lock(&gates.hold) = Hold::Writing(uptime());
         Ok(Turn(self))
     }
 
@@ -113,7 +113,7 @@ impl Turnstile {
     /// Keeps the turn for the next batch, or lets it go.
     fn leave(&self) -> Result<()> {
         let gates = &self.gates;
-        let mut hold = held(&gates.hold);
+        let mut hold = lock(&gates.hold);
         let Hold::Writing(since) = *hold else { return Ok(()) };
         let used = uptime().saturating_sub(since);
         if used < QUANTUM && gates.is_wanted() && self.has_idler() {
@@ -143,7 +143,7 @@ impl Turnstile {
 impl Gates {
     /// Lets a kept turn go when nothing was written for a moment.
     fn idle(&self) {
-        let mut hold = held(&self.hold);
+        let mut hold = lock(&self.hold);
         loop {
             match *hold {
                 Hold::Closed => return,
@@ -151,7 +151,7 @@ impl Gates {
                     let before = *hold;
                     drop(hold);
                     std::thread::sleep(IDLE);
-                    hold = held(&self.hold);
+                    hold = lock(&self.hold);
                     if *hold == before {
                         *hold = Hold::Nothing;
                         self.forget_a_dead_waiter();
@@ -164,7 +164,7 @@ impl Gates {
                     // Looks again soon rather than being woken by every batch.
                     drop(hold);
                     std::thread::sleep(IDLE);
-                    hold = held(&self.hold);
+                    hold = lock(&self.hold);
                 }
                 Hold::Nothing => {
                     hold = self.changed.wait(hold).unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +217,7 @@ impl Gates {
 
 impl Drop for Turnstile {
     fn drop(&mut self) {
-        let mut hold = held(&self.gates.hold);
+        let mut hold = lock(&self.gates.hold);
         if let Hold::Kept(..) = *hold {
             // Closing the files frees the lock in any case.
             let _ = self.gates.turn.give();

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use super::files::Files;
 use crate::fsatomic::private_directory;
-use crate::held::held;
 use crate::hub::Hub;
+use crate::lock::lock;
 use crate::{Error, Id, Result};
 
 /// Longer lists of topics become [`EVERYBODY`].
@@ -50,7 +50,7 @@ impl Wake {
     /// Starts to hear other processes. Called before the first listener looks at the store, so
     /// that nothing falls between the look and the wait.
     pub(super) fn hear(&self) -> Result<()> {
-        let mut ear = held(&self.ear);
+        let mut ear = lock(&self.ear);
         if ear.is_some() {
             return Ok(());
         }
@@ -63,7 +63,8 @@ impl Wake {
         let directory = File::open(&self.directory)?;
         let name = std::ffi::OsString::from(format!("{}-{}", std::process::id(), Id::new()));
         let socket = Arc::new(UnixDatagram::bind(address(&self.directory, &directory, &name))?);
-        let (hub, hearing) = (self.hub.clone(), socket.clone());
+        let hub = self.hub.clone();
+        let hearing = socket.clone();
         let path = self.directory.join(&name);
         std::thread::Builder::new()
             .name("wake-ups".to_owned())
@@ -83,9 +84,9 @@ impl Wake {
     }
 
     fn tell(&self, message: &str) {
-        let own = held(&self.ear).as_ref().map(|ear| ear.name.clone());
+        let own = lock(&self.ear).as_ref().map(|ear| ear.name.clone());
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        let mut mouth = held(&self.mouth);
+        let mut mouth = lock(&self.mouth);
         for entry in entries.flatten() {
             let name = entry.file_name();
             if own.as_ref() == Some(&name) {

@@ -18,7 +18,7 @@ use super::readers::Readers;
 use super::turnstile::Turnstile;
 use super::wake::Wake;
 use crate::clock::Clock;
-use crate::held::held;
+use crate::lock::lock;
 use crate::schema::Schema;
 use crate::store::Limits;
 use crate::tx::Job;
@@ -112,12 +112,12 @@ impl Writer {
     }
 
     pub(super) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        self.queue.submit(job, self.patience, |tickets| held(&self.core).commit(tickets))
+        self.queue.submit(job, self.patience, |tickets| lock(&self.core).commit(tickets))
     }
 
     /// Closes the connection; the next batch opens a new one.
     pub(super) fn close(&self) {
-        held(&self.core).open = None;
+        lock(&self.core).open = None;
     }
 }
 
@@ -294,7 +294,8 @@ impl Core {
         }
         let found = Files::new(&wal).identity();
         let same = open.wal.is_none() || open.wal == found;
-        (open.wal, open.looked_at) = (found, now);
+        open.wal = found;
+        open.looked_at = now;
         same
     }
 

@@ -29,7 +29,7 @@ enum Ending {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum StoreStep {
     Write(Vec<Change>, Ending),
     Reopen,
 }
@@ -53,11 +53,13 @@ pub(crate) fn any_sequence_ends_like_the_model(place: &Place) {
             let mut model = Model::default();
             for step in steps {
                 match step {
-                    Step::Reopen => {
+                    StoreStep::Reopen => {
                         drop(store);
                         store = place.open();
                     }
-                    Step::Write(changes, ending) => write(&store, &mut model, &changes, ending),
+                    StoreStep::Write(changes, ending) => {
+                        write(&store, &mut model, &changes, ending);
+                    }
                 }
                 prop_assert_eq!(&held(&store), &model);
             }
@@ -66,7 +68,7 @@ pub(crate) fn any_sequence_ends_like_the_model(place: &Place) {
         .unwrap();
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = StoreStep> {
     let change = prop_oneof![
         (0..4_u8, any::<i64>()).prop_map(|(key, value)| Change::Put(key, value)),
         (0..4_u8).prop_map(Change::Remove),
@@ -82,8 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Ending::FailedStatement),
     ];
     let write = (proptest::collection::vec(change, 0..6), ending)
-        .prop_map(|(changes, ending)| Step::Write(changes, ending));
-    prop_oneof![9 => write, 1 => Just(Step::Reopen)]
+        .prop_map(|(changes, ending)| StoreStep::Write(changes, ending));
+    prop_oneof![9 => write, 1 => Just(StoreStep::Reopen)]
 }
 
 fn write(store: &Store, model: &mut Model, changes: &[Change], ending: Ending) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mainstay_store::{Acquired, Clock, Error, Lease, Store, SystemClock};
+use mainstay_store::{Acquired, Clock, Error, Lease, Store, SystemClock, params};
 
 use crate::place::Place;
 
@@ -43,9 +43,13 @@ pub(crate) fn only_one_of_many_gets_a_lease(place: &Place) {
 }
 
 pub(crate) fn a_lease_let_go_wakes_its_standby(place: &Place) {
-    let (one, two) = (place.open(), place.open());
+    let one = place.open();
+    let clock = Arc::new(Moved::default());
+    let two = Store::open(&place.location, place.options().clock(clock.clone())).unwrap();
     let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    let unasked = clock.reads();
     assert!(is_held(&two, "task"));
+    let asked = clock.reads();
     let epoch = lease.epoch();
     thread::scope(|scope| {
         let standby = scope.spawn(|| {
@@ -53,7 +57,8 @@ pub(crate) fn a_lease_let_go_wakes_its_standby(place: &Place) {
             let lease = got(two.acquire("task", MINUTE, MINUTE).unwrap());
             (lease.epoch(), asked.elapsed())
         });
-        thread::sleep(Duration::from_millis(200));
+        // It asks once, as above, and then looks for how long to wait.
+        clock.wait_for_reads(asked + (asked - unasked) + 1);
         lease.release().unwrap();
         let (next, waited) = standby.join().unwrap();
         assert!(next > epoch);
@@ -61,11 +66,36 @@ pub(crate) fn a_lease_let_go_wakes_its_standby(place: &Place) {
     });
 }
 
-/// A clock that moves when it is told to.
+/// A clock that moves when it is told to, and knows how often it was read.
 #[derive(Default)]
 struct Moved {
     uptime: AtomicI64,
     wall: AtomicI64,
+    reads: AtomicUsize,
+}
+
+impl Moved {
+    fn an_hour_later() -> Arc<Self> {
+        Arc::new(Self { uptime: AtomicI64::new(3_600_000), ..Self::default() })
+    }
+
+    /// How often the uptime was read.
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    fn wait_for_reads(&self, reads: usize) {
+        until("the clock is read", || self.reads() >= reads);
+    }
+}
+
+/// Waits for something with a deadline.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < MINUTE, "waited in vain until {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 impl Clock for Moved {
@@ -74,26 +104,35 @@ impl Clock for Moved {
     }
 
     fn uptime_millis(&self) -> i64 {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         SystemClock.uptime_millis() + self.uptime.load(Ordering::Relaxed)
     }
 }
 
 pub(crate) fn a_lease_lives_while_it_is_renewed_and_dies_when_not(place: &Place) {
-    let ttl = Duration::from_millis(1500);
-    let (one, two) = (place.open(), place.open());
-    let lease = got(one.try_acquire("task", ttl).unwrap());
-    // Two lives long it is renewed in the background.
-    let until = Instant::now() + ttl * 2;
-    while Instant::now() < until {
+    let clock = Arc::new(Moved::default());
+    let open = || Store::open(&place.location, place.options().clock(clock.clone())).unwrap();
+    let (one, two) = (open(), open());
+    let lease = got(one.try_acquire("task", MINUTE).unwrap());
+    let expires_at = || -> i64 {
+        let sql = "SELECT expires_at FROM leases WHERE resource = ?1";
+        two.read(|tx| tx.query_one(sql, params!["task"], |row| row.get(0))).unwrap()
+    };
+    // Two lives long it is renewed in the background, each time a third of its life has passed.
+    for _ in 0..6 {
+        let before = expires_at();
+        clock.uptime.fetch_add(20_000, Ordering::Relaxed);
+        // Whoever renews sleeps by real time; another lease wakes it, and it looks at the clock.
+        drop(got(one.try_acquire("another", MINUTE).unwrap()));
+        until("it is renewed", || expires_at() > before);
         assert!(is_held(&two, "task"));
-        thread::sleep(Duration::from_millis(20));
+        assert!(lease.is_live());
     }
-    assert!(lease.is_live());
     // Seen from a machine that was up an hour longer, it has expired.
-    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
-    let three = Store::open(&place.location, place.options().clock(later)).unwrap();
+    let three =
+        Store::open(&place.location, place.options().clock(Moved::an_hour_later())).unwrap();
     // A renewal in the very moment wins; then it is asked again.
-    let taken = got(three.acquire("task", ttl, MINUTE).unwrap());
+    let taken = got(three.acquire("task", MINUTE, MINUTE).unwrap());
     assert!(taken.epoch() > lease.epoch());
 }
 
@@ -101,7 +140,7 @@ pub(crate) fn a_former_holder_cannot_write(place: &Place) {
     let one = place.open();
     let lease = got(one.try_acquire("task", MINUTE).unwrap());
     one.write(|tx| lease.guard(tx)).unwrap();
-    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
+    let later = Moved::an_hour_later();
     let two = Store::open(&place.location, place.options().clock(later)).unwrap();
     let taken = got(two.try_acquire("task", MINUTE).unwrap());
     let refused = one
@@ -124,8 +163,8 @@ pub(crate) fn a_former_holder_cannot_write(place: &Place) {
 pub(crate) fn a_holder_that_pauses_inside_its_write_is_fenced_too(place: &Place) {
     let one = place.open();
     let lease = got(one.try_acquire("task", MINUTE).unwrap());
-    let later = Arc::new(Moved { uptime: AtomicI64::new(3_600_000), ..Moved::default() });
-    let two = Store::open(&place.location, place.options().clock(later)).unwrap();
+    let later = Moved::an_hour_later();
+    let two = Store::open(&place.location, place.options().clock(later.clone())).unwrap();
     let inside = Barrier::new(2);
     thread::scope(|scope| {
         let taker = scope.spawn(|| {
@@ -139,8 +178,10 @@ pub(crate) fn a_holder_that_pauses_inside_its_write_is_fenced_too(place: &Place)
         let written = one.write(|tx| {
             lease.guard(tx)?;
             if std::mem::take(&mut first) {
+                let before = later.reads();
                 inside.wait();
-                thread::sleep(Duration::from_millis(300));
+                // The other has looked at the lease, and is about to take it.
+                later.wait_for_reads(before + 2);
             }
             tx.publish("written", "by the first").map(drop)
         });

@@ -104,7 +104,7 @@ pub(crate) fn a_stopped_holder_is_fenced_off(store: &str) -> Vec<String> {
     assert_eq!(second.write("two"), "wrote two");
     first.running.cont();
     let refused = first.write("late");
-    assert_eq!(refused, "refused: the lease on work moved on; nothing was written");
+    assert_eq!(refused, "refused: the lease on work was taken over; nothing was written");
     assert_eq!(second.write("three"), "wrote three");
     let store = Store::open(&store.parse().unwrap(), Options::new(Schema::default())).unwrap();
     let page = store.read(|tx| tx.events("work", 0, 100)).unwrap();

@@ -64,7 +64,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
             "--final" => options.end = Some(value()?),
             "--port" => options.port = number(&value()?)?,
             "--trusting" => options.checking = Checking::Trusting,
-            _ => return Err(format!("{name} is no option.")),
+            _ => return Err(format!("{name} is not a valid option.")),
         }
     }
     if options.parallel == 0 {
@@ -74,7 +74,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("{text} is no number that fits."))
+    text.parse().map_err(|_| format!("{text} is not a valid number."))
 }
 
 fn serve(options: Options) -> io::Result<()> {

@@ -38,7 +38,10 @@ enum Manner {
 impl Offered {
     /// A model that can read so many tokens and call tools, and is not in memory.
     pub fn new(name: &str, window: u64) -> Self {
-        let (served, tools, loaded, embeds) = (None, true, false, false);
+        let served = None;
+        let tools = true;
+        let loaded = false;
+        let embeds = false;
         Self { name: name.to_owned(), window, served, tools, loaded, embeds }
     }
 

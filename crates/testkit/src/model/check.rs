@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Shape;
-use super::asked::list;
 use super::http::header;
+use super::request::list;
 
 mod anthropic;
 mod chat;

@@ -25,7 +25,7 @@ pub(crate) fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Reads the next request of a connection; nothing where the client closed it between two.
+/// Reads the next request of a connection. Returns `None` if the client closed it between two.
 pub(crate) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

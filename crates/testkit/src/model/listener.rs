@@ -52,7 +52,7 @@ impl Listener {
     /// Listens on a port; 0 is any free one.
     pub(crate) fn start(port: u16, handler: Arc<dyn Handler>) -> Self {
         let socket = TcpListener::bind(("127.0.0.1", port))
-            .unwrap_or_else(|error| panic!("Port {port} cannot be listened on: {error}."));
+            .unwrap_or_else(|error| panic!("Could not listen on port {port}: {error}."));
         let port = socket.local_addr().expect("a bound socket has an address").port();
         let shared = Arc::new(Shared::default());
         let accepting = {

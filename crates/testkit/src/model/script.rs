@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::{Asked, Reply};
+use super::{ModelRequest, Reply};
 
 /// Decides what the model says to a request. A closure is one.
 pub trait Script: Send + 'static {
     /// The answer to a request. One request at a time is decided, so this must not wait for anything:
     /// a reply can, see [`Reply::held_by`] and [`Reply::after`].
-    fn reply(&mut self, asked: &Asked) -> Reply;
+    fn reply(&mut self, asked: &ModelRequest) -> Reply;
 }
 
-impl<F: FnMut(&Asked) -> Reply + Send + 'static> Script for F {
-    fn reply(&mut self, asked: &Asked) -> Reply {
+impl<F: FnMut(&ModelRequest) -> Reply + Send + 'static> Script for F {
+    fn reply(&mut self, asked: &ModelRequest) -> Reply {
         self(asked)
     }
 }
@@ -31,7 +31,7 @@ impl Replies {
 }
 
 impl Script for Replies {
-    fn reply(&mut self, _: &Asked) -> Reply {
+    fn reply(&mut self, _: &ModelRequest) -> Reply {
         self.left.next().unwrap_or_else(|| Reply::status(500, "The script is over."))
     }
 }
@@ -93,7 +93,7 @@ impl Rounds {
 }
 
 impl Script for Rounds {
-    fn reply(&mut self, asked: &Asked) -> Reply {
+    fn reply(&mut self, asked: &ModelRequest) -> Reply {
         self.after_results(asked.results().len())
     }
 }

@@ -15,7 +15,7 @@ use super::delivery::Delivery;
 use super::http::Request;
 use super::listener::{Connection, Handler, Listener, Next};
 use super::render::{Occasion, render};
-use super::{Asked, Catalogue, Replies, Reply, Script, Shape};
+use super::{Catalogue, ModelRequest, Replies, Reply, Script, Shape};
 use crate::process::wait_for;
 
 /// A running server; stops, and joins its threads, when it is dropped.
@@ -43,7 +43,7 @@ impl ModelServer {
     }
 
     /// Starts a server whose answers a closure decides by what was asked.
-    pub fn answering(script: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+    pub fn answering(script: impl FnMut(&ModelRequest) -> Reply + Send + 'static) -> Self {
         Self::start(script)
     }
 
@@ -78,7 +78,7 @@ impl ModelServer {
     }
 
     /// The requests so far, those that were refused included.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ModelRequest> {
         self.shared.log().asked.clone()
     }
 
@@ -102,7 +102,7 @@ impl ModelServer {
     }
 
     /// Waits until there were so many requests and returns them all; panics at the deadline.
-    pub fn wait_for_requests(&self, requests: usize, deadline: Duration) -> Vec<Asked> {
+    pub fn wait_for_requests(&self, requests: usize, deadline: Duration) -> Vec<ModelRequest> {
         wait_for(&format!("{requests} requests"), deadline, || self.requests() >= requests);
         self.asked()
     }
@@ -138,7 +138,7 @@ struct Shared {
 struct Log {
     catalogue: Catalogue,
     looked: Vec<String>,
-    asked: Vec<Asked>,
+    asked: Vec<ModelRequest>,
     violations: Vec<String>,
 }
 
@@ -148,7 +148,12 @@ impl Shared {
     }
 
     /// Writes a request down, and says what is wrong with it.
-    fn record(&self, request: &Request, shape: Shape, connection: u64) -> (Asked, Option<String>) {
+    fn record(
+        &self,
+        request: &Request,
+        shape: Shape,
+        connection: u64,
+    ) -> (ModelRequest, Option<String>) {
         let at = Instant::now();
         let body: Result<Value, _> = serde_json::from_slice(&request.body);
         let violations = match &body {
@@ -157,7 +162,7 @@ impl Shared {
         };
         let violations = violations.err().unwrap_or_default();
         let mut log = self.log();
-        let asked = Asked {
+        let asked = ModelRequest {
             number: log.asked.len() as u64 + 1,
             at,
             connection,
@@ -177,7 +182,7 @@ impl Shared {
     }
 
     /// Asks the script. A panic of it is a violation like another, and an error of the server.
-    fn decide(&self, asked: &Asked) -> Reply {
+    fn decide(&self, asked: &ModelRequest) -> Reply {
         let decide = || {
             let mut script = self.script.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             let reply = script.reply(asked);

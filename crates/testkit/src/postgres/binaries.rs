@@ -85,7 +85,7 @@ pub(super) fn forget_settings(command: &mut Command) {
 /// Runs a command to its end; panics with what it said where it fails.
 pub(super) fn checked_output(command: &mut Command) -> String {
     let output =
-        command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}."));
+        command.output().unwrap_or_else(|error| panic!("Could not start {command:?}: {error}."));
     assert!(
         output.status.success(),
         "{command:?} failed: {}\n{}{}",

@@ -30,7 +30,7 @@ impl Snapshot {
 
     fn read(&mut self, root: &Path, below: &Path) {
         let entries = fs::read_dir(root.join(below))
-            .unwrap_or_else(|error| panic!("{} cannot be read: {error}.", root.display()));
+            .unwrap_or_else(|error| panic!("Could not read {}: {error}.", root.display()));
         for entry in entries {
             let entry = entry.expect("an entry of a directory that is not changing");
             let metadata = entry.metadata().expect("an entry of a directory that is not changing");
@@ -40,7 +40,7 @@ impl Snapshot {
             }
             let bytes = metadata.is_file().then(|| {
                 fs::read(entry.path())
-                    .unwrap_or_else(|error| panic!("{} cannot be read: {error}.", path.display()))
+                    .unwrap_or_else(|error| panic!("Could not read {}: {error}.", path.display()))
             });
             let mode = metadata.permissions().mode() & 0o7777;
             self.items.push(Item { path: path.clone(), inode: metadata.ino(), mode, bytes });

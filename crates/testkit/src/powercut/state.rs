@@ -54,7 +54,7 @@ impl State {
                 (None, _) => fs::create_dir(&path),
             };
             done.and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(item.mode)))
-                .unwrap_or_else(|error| panic!("{} cannot be written: {error}.", path.display()));
+                .unwrap_or_else(|error| panic!("Could not write {}: {error}.", path.display()));
             written.insert(item.node, path);
         }
     }

@@ -32,7 +32,7 @@ struct NameChange {
     edits: Vec<Edit>,
 }
 
-/// What a name leads to from now on; nothing where it is gone.
+/// What a name leads to from now on, or `None` if it is gone.
 struct Edit {
     name: (usize, OsString),
     to: Option<usize>,
@@ -244,7 +244,7 @@ impl Volume {
         self.live.get(&self.entry(path)?).copied()
     }
 
-    /// The directory and the name in it; nothing where the directory is not known.
+    /// The directory and the name in it. Returns `None` if the directory is not known.
     fn entry(&self, path: &Path) -> Option<(usize, OsString)> {
         let name: &OsStr = path.file_name()?;
         let parent = path.parent()?;

@@ -58,10 +58,10 @@ pub(super) async fn blocking<T: Send + 'static>(
     match result.await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(_)) | Err(_) => {
-            tracing::error!("a file tool broke off");
+            tracing::error!("a file tool panicked");
             Err(Outcome::failed(
-                "The tool broke off because of a fault in Mainstay. Look at what it was to do \
-                 before trying again.",
+                "The tool crashed because of a bug in Mainstay. Check what it did before you try \
+                 again.",
             ))
         }
     }
@@ -72,7 +72,7 @@ fn not_begun(error: &io::Error) -> Outcome {
         // Words of the sandbox itself.
         None => Outcome::failed(error.to_string()),
         Some(_) => Outcome::failed(format!(
-            "Nothing was done: the sandbox of the file tools cannot be set up: {error}."
+            "Nothing was done: could not set up the sandbox for file tools: {error}."
         )),
     }
 }

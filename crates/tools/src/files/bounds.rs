@@ -57,11 +57,11 @@ impl Bounds {
     pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, Outcome> {
         if path.is_empty() || path.contains('\0') {
             return Err(Outcome::failed(
-                "The path is empty or holds a NUL. Give the path of a file.",
+                "The path is empty or contains a NUL byte. Give the path of a file.",
             ));
         }
         let real = real(&self.workspace.join(path)).map_err(|error| {
-            Outcome::failed(format!("{} cannot be reached: {error}.", printable(path)))
+            Outcome::failed(format!("Could not resolve {}: {error}.", printable(path)))
         })?;
         if self.is_closed(&real) { Err(self.refusal(&real)) } else { Ok(real) }
     }
@@ -73,8 +73,8 @@ impl Bounds {
             return Ok(real);
         }
         Err(Outcome::failed(format!(
-            "{} belongs to a skill of the user's, which no tool changes. Propose the change with \
-             `propose_skill`.",
+            "{} belongs to one of the user's skills, which tools cannot change. Propose the change \
+             with `propose_skill`.",
             self.shown(&real)
         )))
     }
@@ -116,7 +116,7 @@ impl Bounds {
     /// What a model is told of a file that no tool opens.
     pub(super) fn refusal(&self, path: &Path) -> Outcome {
         Outcome::failed(format!(
-            "{} belongs to Mainstay's own state, which no tool opens. Work on other files.",
+            "{} belongs to Mainstay's own state, which tools cannot open. Work on other files.",
             self.shown(path)
         ))
     }
@@ -125,7 +125,7 @@ impl Bounds {
     pub(super) fn hidden(&self, path: &Path) -> Option<&'static str> {
         let sandbox = self.confinement.sandbox()?;
         sandbox.hides(path).then_some(
-            " The sandbox hides it, because secrets are kept there: no tool and no command reads it.",
+            " The sandbox hides it because secrets are kept there; no tool or command can read it.",
         )
     }
 
@@ -186,5 +186,5 @@ fn real(path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    Err(io::Error::other("it goes round in symbolic links"))
+    Err(io::Error::other("too many levels of symbolic links"))
 }

@@ -9,9 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use mainstay_store::fsatomic;
+use mainstay_store::{fsatomic, lock};
 
 use super::LARGE;
 use super::blocking::Stop;
@@ -91,7 +91,7 @@ pub(super) fn losses(
     }
     let Some((content, _)) = content else {
         losses.push(format!(
-            "The old file was too big ({}) to compare it with git.",
+            "The old file was too large ({}) to compare with git.",
             size(metadata.len())
         ));
         return losses;
@@ -99,14 +99,14 @@ pub(super) fn losses(
     match held(bounds, path, content, metadata, stop) {
         Held::NoRepository | Held::Yes => {}
         Held::Modified => losses.push(
-            "The old content had changes that git does not hold: it was neither staged nor committed."
+            "The old content had changes that are not in git: they were neither staged nor committed."
                 .to_owned(),
         ),
         Held::Untracked => losses.push(
-            "Git does not hold the old content: the file is not tracked in its repository.".to_owned(),
+            "The old content is not in git: the file is untracked.".to_owned(),
         ),
         Held::Unknown(why) => {
-            losses.push(format!("Whether git holds the old content is not known: {why}."));
+            losses.push(format!("Could not tell whether git has the old content: {why}."));
         }
     }
     losses
@@ -128,7 +128,7 @@ pub(super) fn put(
     };
     if !unchanged {
         return Err(Outcome::failed(format!(
-            "{} was changed by somebody else at this moment, and was left alone. Read it again.",
+            "{} was changed by someone else just now, so it was left alone. Read it again.",
             bounds.shown(path)
         )));
     }
@@ -137,7 +137,7 @@ pub(super) fn put(
         |error| {
             let hidden = bounds.hidden(path).unwrap_or_default();
             Outcome::failed(format!(
-                "{} cannot be written: {error}. It is as it was before.{hidden}",
+                "Could not write {}: {error}. The file is unchanged.{hidden}",
                 bounds.shown(path)
             ))
         },
@@ -149,7 +149,7 @@ pub(super) fn make_durable(bounds: &Bounds, path: &Path) -> Result<(), Outcome> 
     let (file, _) = open(bounds, path).map_err(|closed| closed.outcome(bounds, path))?;
     file.sync_all().and_then(|()| fsatomic::sync_directory_of(path)).map_err(|error| {
         Outcome::failed(format!(
-            "{} holds the content, but the disk does not confirm it: {error}. Write it again.",
+            "{} has the new content, but syncing it to disk failed: {error}. Write it again.",
             bounds.shown(path)
         ))
     })
@@ -162,7 +162,7 @@ pub(super) fn turn(path: &Path) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     let index = usize::try_from(hasher.finish() % 64).unwrap_or_default();
-    TURNS[index].lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&TURNS[index])
 }
 
 /// What differs when a file was changed.

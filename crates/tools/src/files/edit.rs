@@ -20,7 +20,9 @@ use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
 use super::write::{action, room};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Settled, Told, Tool, Traits, Workplace};
+use crate::{
+    Action, Concurrency, Exposure, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace,
+};
 
 /// Bigger files are for programs to change: 16 MiB.
 const EDIT_LIMIT: u64 = 16 << 20;
@@ -60,11 +62,15 @@ impl Tool for EditFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Unknown, beside: Beside::Alone, wall: Duration::from_secs(60) }
+        Traits {
+            replay: Replay::Unknown,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(60),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -73,7 +79,8 @@ impl Tool for EditFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         Box::pin(async move {
             let given = given.ok()?;
             let edit =
@@ -90,7 +97,8 @@ impl Tool for EditFile {
         plan: Option<&'a Value>,
     ) -> BoxFuture<'a, Settled> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
             let settle = move |stop: &Stop| match (given, plan) {
@@ -108,7 +116,8 @@ impl Tool for EditFile {
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(blocking::outcome(room, move |stop| run(&workplace, &given?, plan, stop)))
     }
@@ -134,7 +143,7 @@ impl Edit {
             Some((content, _)) if metadata.len() <= EDIT_LIMIT => content.clone(),
             _ => {
                 return Err(Outcome::failed(format!(
-                    "{} is too big to edit ({}). Use `shell`.",
+                    "{} is too large to edit ({}). Use `shell`.",
                     bounds.shown(&path),
                     size(metadata.len())
                 )));
@@ -202,7 +211,7 @@ fn run(
     };
     if plan.is_some_and(differs) {
         return Err(Outcome::failed(format!(
-            "{shown} was changed by somebody else while the edit waited, and was left alone. Read it again."
+            "{shown} was changed by someone else while the edit waited, so it was left alone. Read it again."
         )));
     }
     let last = workplace.seen.last(&edit.path);
@@ -229,10 +238,13 @@ fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> 
     let (path, now) = match found {
         Ok(found) if found.0.to_string_lossy() == plan.path => found,
         Ok(_) => {
-            return Settled::Unknown(format!("{} leads elsewhere now.", printable(&given.path)));
+            return Settled::Unknown(format!(
+                "{} now points somewhere else.",
+                printable(&given.path)
+            ));
         }
         Err(_) => {
-            return Settled::Unknown(format!("{} cannot be read now.", printable(&given.path)));
+            return Settled::Unknown(format!("Could not read {} now.", printable(&given.path)));
         }
     };
     let shown = bounds.shown(&path);
@@ -247,10 +259,10 @@ fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> 
             Settled::Done(Outcome::said(words).fact(fact))
         }
         (_, Some(hash)) if hash == plan.before => Settled::NotStarted,
-        (Before::Absent, _) => Settled::Unknown(format!("{shown} is not there any more.")),
+        (Before::Absent, _) => Settled::Unknown(format!("{shown} no longer exists.")),
         _ => Settled::Unknown(format!(
-            "{shown} is neither as it was before the edit nor as it should be after it: somebody else changed it. \
-             Read it before you go on."
+            "{shown} is neither as it was before the edit nor as it should be after it: someone else changed it. \
+             Read it before you continue."
         )),
     }
 }

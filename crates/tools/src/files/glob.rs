@@ -125,9 +125,9 @@ fn glob(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     stop.check()?;
     found.sort_unstable();
     let mut words = vec![match found.len() {
-        0 => format!("No file below {} matches.", bounds.shown(&directory)),
+        0 => format!("No files match under {}.", bounds.shown(&directory)),
         FOUND_FILES => {
-            format!("The search ended at {FOUND_FILES} files that match; the newest of those:")
+            format!("Stopped after {FOUND_FILES} matching files; the newest of those:")
         }
         number => format!("{}, newest first.", count(number as u64, "file", "files")),
     }];

@@ -23,7 +23,7 @@ use super::open::{Patient, open};
 use super::text::{clip, count};
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Invocation, Outcome, Told, Tool, Traits, Workplace};
+use crate::{Action, Exposure, Invocation, Outcome, Tool, Traits, Workplace};
 
 const SHOWN_MATCHES: usize = 200;
 const SHOWN_FILES: usize = 500;
@@ -64,8 +64,8 @@ impl Tool for Grep {
         LOOKS
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -109,7 +109,7 @@ fn grep(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
 struct Search {
     matcher: RegexMatcher,
     searcher: Searcher,
-    found: Found,
+    found: Matches,
     unsearched: Vec<PathBuf>,
 }
 
@@ -126,7 +126,7 @@ impl Search {
             .build(&given.pattern)
             .map_err(|error| {
                 Outcome::failed(format!(
-                    "The pattern is no regular expression for a line: {error}. Escape special characters with `\\`."
+                    "The pattern is not a valid regular expression for a line: {error}. Escape special characters with `\\`."
                 ))
             })?;
         let show = if given.files_only == Some(true) { Show::Files } else { Show::Lines };
@@ -141,7 +141,7 @@ impl Search {
             .before_context(context)
             .after_context(context)
             .build();
-        Ok(Self { matcher, searcher, found: Found::new(show), unsearched: Vec::new() })
+        Ok(Self { matcher, searcher, found: Matches::new(show), unsearched: Vec::new() })
     }
 
     fn file(&mut self, bounds: &Bounds, path: &Path, stop: &Stop) -> Result<(), Outcome> {
@@ -169,20 +169,20 @@ impl Search {
     }
 
     fn outcome(self, bounds: &Bounds, notes: Vec<String>) -> Outcome {
-        let Found { text, matches, files, full, .. } = self.found;
+        let Matches { text, matches, files, full, .. } = self.found;
         let lines = count(matches as u64, "matching line", "matching lines");
         let in_files = count(files as u64, "file", "files");
         let mut words = vec![match (matches, full) {
             (0, _) => "No matches.".to_owned(),
             (_, false) => format!("{lines} in {in_files}."),
             (_, true) => format!(
-                "The search ended at {lines} in {in_files}; there may be more. \
+                "Stopped after {lines} in {in_files}; there may be more. \
                  Narrow the pattern, the path or the glob."
             ),
         }];
         if let Some(first) = self.unsearched.first() {
             words.push(format!(
-                "{} could not be searched, among them {}.",
+                "{} could not be searched, including {}.",
                 count(self.unsearched.len() as u64, "file", "files"),
                 bounds.shown(first)
             ));
@@ -200,7 +200,7 @@ enum Show {
 }
 
 /// What was found in all files.
-struct Found {
+struct Matches {
     show: Show,
     text: String,
     matches: usize,
@@ -209,7 +209,7 @@ struct Found {
     full: bool,
 }
 
-impl Found {
+impl Matches {
     fn new(show: Show) -> Self {
         Self { show, text: String::new(), matches: 0, files: 0, full: false }
     }
@@ -217,7 +217,7 @@ impl Found {
 
 /// What is found in one file. It counts only when the file turns out to be text.
 struct InFile<'a> {
-    found: &'a mut Found,
+    found: &'a mut Matches,
     name: String,
     text: String,
     matches: usize,

@@ -72,7 +72,10 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     };
     let depth = given.depth.unwrap_or(1).max(1);
     let mut walk = Walk::new(&bounds, &directory, Some(depth), Hidden::Skipped, stop);
-    let (mut text, mut shown, mut all, mut top) = (String::new(), 0_usize, 0_usize, 0_usize);
+    let mut text = String::new();
+    let mut shown = 0_usize;
+    let mut all = 0_usize;
+    let mut top = 0_usize;
     for entry in walk.by_ref() {
         all += 1;
         top += usize::from(entry.depth() == 1);
@@ -92,7 +95,7 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     }
     let skipped = fs::read_dir(&directory).map_or(0, Iterator::count).saturating_sub(top);
     if skipped > 0 && all <= COUNTED_ENTRIES {
-        words.push(format!("{skipped} more directly in it, hidden, ignored or closed."));
+        words.push(format!("{skipped} more entries in it are hidden, ignored or closed."));
     }
     words.extend(walk.notes(&bounds));
     let outcome = Outcome::said(words.join(" "));
@@ -112,7 +115,7 @@ fn line(text: &mut String, entry: &ignore::DirEntry) {
             let bytes = entry.metadata().map_or(0, |found| found.len());
             format!("{indent}{name} ({})\n", size(bytes))
         }
-        _ => format!("{indent}{name} (no regular file)\n"),
+        _ => format!("{indent}{name} (not a regular file)\n"),
     });
 }
 

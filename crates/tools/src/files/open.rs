@@ -27,19 +27,19 @@ impl Closed {
         let shown = bounds.shown(path);
         match self {
             Self::Missing => Outcome::failed(format!(
-                "There is no file {shown}. Look with `list` or `glob` for the right path."
+                "{shown} does not exist. Use `list` or `glob` to find the right path."
             )),
             Self::Directory => {
-                Outcome::failed(format!("{shown} is a directory. Use `list` to look into it."))
+                Outcome::failed(format!("{shown} is a directory. Use `list` to see what is in it."))
             }
             Self::Special => Outcome::failed(format!(
-                "{shown} is no regular file but a pipe, a socket or a device, and was not opened."
+                "{shown} is not a regular file but a pipe, a socket or a device; it was not opened."
             )),
             Self::Forbidden => bounds.refusal(path),
             Self::Failed(error) => {
                 let denied = error.kind() == io::ErrorKind::PermissionDenied;
                 let hidden = bounds.hidden(path).filter(|_| denied).unwrap_or_default();
-                Outcome::failed(format!("{shown} cannot be opened: {error}.{hidden}"))
+                Outcome::failed(format!("Could not open {shown}: {error}.{hidden}"))
             }
         }
     }

@@ -70,10 +70,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn is(&self, found: &[u8]) -> bool {
-        match self.ends {
-            true => found.strip_suffix(b"\n") == Some(self.text),
-            false => found == self.text,
-        }
+        if self.ends { found.strip_suffix(b"\n") == Some(self.text) } else { found == self.text }
     }
 }
 
@@ -113,7 +110,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, Miss> {
             text @ ([] | b"\r") => (Kind::Kept, text),
             _ => {
                 return Err(Miss::said(format!(
-                    "Line {} of the patch begins with none of space, `-`, `+` and `@@`.",
+                    "Line {} of the patch does not begin with a space, `-`, `+` or `@@`.",
                     at + 1
                 )));
             }

@@ -39,7 +39,8 @@ impl Document {
     ) -> Self {
         let pages =
             Pages { first: offset.unwrap_or(1).max(1), count: limit.unwrap_or(u64::MAX).max(1) };
-        let (path, shown) = (path.to_owned(), shown.to_owned());
+        let path = path.to_owned();
+        let shown = shown.to_owned();
         Self { file, path, shown, pages, fact: None, too_large: false }
     }
 
@@ -71,10 +72,12 @@ impl Document {
             return Outcome::failed(format!("{shown} is a PDF file of more than {}.", size(LARGE)));
         }
         let Some(reader) = reader else {
-            return Outcome::failed(format!("{shown} is a PDF file, which cannot be read here."));
+            return Outcome::failed(format!(
+                "{shown} is a PDF file, and PDF files cannot be read here."
+            ));
         };
         match reader.pdf_file(self.file, self.pages).await {
-            Ok(found) => told(shown, self.pages, &found, self.fact),
+            Ok(found) => pages_outcome(shown, self.pages, &found, self.fact),
             Err(wrong) => Outcome::failed(format!(
                 "{shown} is a PDF file, but {wrong}. Use `shell` if there is a program for it."
             )),
@@ -83,7 +86,7 @@ impl Document {
 }
 
 /// What the model reads: whole pages, as many as fit.
-fn told(shown: &str, wanted: Pages, found: &Pdf, fact: Option<Fact>) -> Outcome {
+fn pages_outcome(shown: &str, wanted: Pages, found: &Pdf, fact: Option<Fact>) -> Outcome {
     let total = found.total;
     let Some((first, _)) = found.pages.first() else {
         return Outcome::failed(format!(
@@ -114,7 +117,7 @@ fn told(shown: &str, wanted: Pages, found: &Pdf, fact: Option<Fact>) -> Outcome 
         words.push_str(&format!(" Read on with offset {}.", last + 1));
     }
     if clipped {
-        words.push_str(&format!(" The text of page {last} goes on."));
+        words.push_str(&format!(" The text of page {last} continues."));
     }
     let mut outcome = if found.is_blank() {
         Outcome::said(format!("{words} No text: {}.", found.blankness()))

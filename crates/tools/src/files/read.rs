@@ -21,7 +21,7 @@ use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, clip, count, hash, hexadecimal, is_binary, size};
 use super::{LARGE, LOOKS};
 use crate::schema::{arguments, parameters};
-use crate::{Action, Fact, Invocation, Outcome, Piece, Told, Tool, Traits, Workplace};
+use crate::{Action, Exposure, Fact, Invocation, Outcome, Piece, Tool, Traits, Workplace};
 
 const DEFAULT_LINES: u64 = 2_000;
 /// The most that one call shows.
@@ -61,8 +61,8 @@ impl Tool for ReadFile {
         LOOKS
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -78,8 +78,8 @@ impl Tool for ReadFile {
         Box::pin(async move {
             let found = blocking::blocking(room, move |stop| read(&workplace, &given?, stop)).await;
             let outcome = match found {
-                Ok(Ok(Found::Read(outcome)) | Err(outcome)) | Err(outcome) => outcome,
-                Ok(Ok(Found::Pdf(document))) => document.read(reader.as_ref()).await,
+                Ok(Ok(FileRead::Done(outcome)) | Err(outcome)) | Err(outcome) => outcome,
+                Ok(Ok(FileRead::Pdf(document))) => document.read(reader.as_ref()).await,
             };
             outcome.facts.iter().for_each(|fact| seen.note(fact));
             outcome
@@ -88,12 +88,12 @@ impl Tool for ReadFile {
 }
 
 /// What a file turned out to be.
-enum Found {
-    Read(Outcome),
+enum FileRead {
+    Done(Outcome),
     Pdf(Document),
 }
 
-fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Found, Outcome> {
+fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<FileRead, Outcome> {
     let bounds = Bounds::of(workplace);
     let path = bounds.locate(&given.path)?;
     let (mut file, metadata) =
@@ -109,10 +109,10 @@ fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Found, 
         picture(&shown, &path, media_type, beginning, file, stop).map_err(unreadable)?
     } else if beginning.starts_with(pdf::MARK) {
         let document = Document::new(file, &path, &shown, given.offset, given.limit);
-        return document.hashed(metadata.len(), stop).map(Found::Pdf).map_err(unreadable);
+        return document.hashed(metadata.len(), stop).map(FileRead::Pdf).map_err(unreadable);
     } else if is_binary(&beginning) {
         Outcome::failed(format!(
-            "{shown} is no text but a binary file of {}. Use `shell` to look into it.",
+            "{shown} is a binary file of {}, not text. Use `shell` to inspect it.",
             size(metadata.len())
         ))
     } else {
@@ -125,7 +125,7 @@ fn read(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Found, 
             scan(io::Cursor::new(beginning).chain(file), &wanted, stop).map_err(unreadable)?;
         lines.outcome(&shown, &path, &wanted)
     };
-    Ok(Found::Read(outcome))
+    Ok(FileRead::Done(outcome))
 }
 
 /// The kind of a picture, by its first bytes.
@@ -264,9 +264,10 @@ impl Lines {
         let content = String::from_utf8_lossy(content);
         self.replaced |= content.contains('\u{FFFD}');
         let (text, _) = clip(&content, LINE_BYTES);
-        let entry = match clipped {
-            true => format!("{number}\t{text} [… {length} bytes in all]\n"),
-            false => format!("{number}\t{text}\n"),
+        let entry = if clipped {
+            format!("{number}\t{text} [… {length} bytes in all]\n")
+        } else {
+            format!("{number}\t{text}\n")
         };
         if self.text.len() + entry.len() > SHOWN_BYTES {
             self.full = true;

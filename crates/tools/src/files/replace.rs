@@ -72,7 +72,8 @@ pub(super) fn replace(
                 .collect();
             let more = if count > SHOWN_NUMBERS { ", …" } else { "" };
             Err(Miss::said(format!(
-                "`old` is there {count} times, in lines {}{more}. Add lines around it until it is unique, or set `all`.",
+                "`old` occurs {count} times, in lines {}{more}. \
+                 Add surrounding lines until it is unique, or set `all`.",
                 numbers.join(", ")
             )))
         }
@@ -120,7 +121,7 @@ fn no_match(content: &[u8], old: &str, new: &str, stop: &Stop) -> Miss {
         && !positions(&to_unix(content), &to_unix(new.as_bytes()), stop).is_empty()
     {
         return Miss::said(
-            "`old` is not in the file, but `new` is there already. Read the file before you go on.",
+            "`old` is not in the file, but `new` already is. Read the file before you continue.",
         );
     }
     let text = String::from_utf8_lossy(content);
@@ -128,7 +129,7 @@ fn no_match(content: &[u8], old: &str, new: &str, stop: &Stop) -> Miss {
     let Some((index, wanted)) = old.lines().enumerate().find(|(_, line)| !line.trim().is_empty())
     else {
         return Miss::said(
-            "`old` is not in the file; it holds only white space. Read the file again.",
+            "`old` is not in the file; it contains only whitespace. Read the file again.",
         );
     };
     let Some((at, likeness)) = nearest(&lines, wanted, stop) else {
@@ -142,7 +143,7 @@ fn no_match(content: &[u8], old: &str, new: &str, stop: &Stop) -> Miss {
         shown.push_str(&format!("{}\t{line}{more}\n", first + offset + 1));
     }
     let words = match likeness {
-        Likeness::Space => "`old` is not in the file. With other white space it is near line",
+        Likeness::Space => "`old` is not in the file. With different whitespace it is near line",
         Likeness::Same => "`old` is not in the file as a whole. Its beginning is in line",
         Likeness::Near => "`old` is not in the file. The line most like it is line",
     };
@@ -244,7 +245,11 @@ mod tests {
         let content = "fn main() {\n    let total = 1;\n}\n";
         for (old, words, line) in [
             ("let total  = 1;", "most like it is line 2", "2\t    let total = 1;\n"),
-            ("\tlet total = 1;", "other white space it is near line 2", "2\t    let total = 1;\n"),
+            (
+                "\tlet total = 1;",
+                "different whitespace it is near line 2",
+                "2\t    let total = 1;\n",
+            ),
             (
                 "fn main() {\n  x",
                 "beginning is in line 1",

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use mainstay_store::lock;
 
 use crate::Fact;
 
@@ -40,7 +42,7 @@ impl Seen {
 
     fn files(&self) -> MutexGuard<'_, HashMap<String, Glimpse>> {
         // Nothing panics while it holds the lock, and a map is whole after any of its methods.
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.files)
     }
 }
 

@@ -152,6 +152,6 @@ async fn wrong_arguments_are_told_and_nothing_is_done() {
     for tool in file_tools() {
         let name = tool.spec().name;
         let outcome = place.call(&name, json!({ "path": 7 })).await;
-        assert_fails(&outcome, "The arguments do not fit");
+        assert_fails(&outcome, "Invalid arguments");
     }
 }

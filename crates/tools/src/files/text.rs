@@ -19,7 +19,8 @@ pub(super) enum LineEnds {
 }
 
 pub(super) fn line_ends(content: &[u8]) -> LineEnds {
-    let (mut all, mut windows) = (0_usize, 0_usize);
+    let mut all = 0_usize;
+    let mut windows = 0_usize;
     let mut before = 0;
     for &byte in content {
         if byte == b'\n' {

@@ -7,9 +7,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ignore::{DirEntry, WalkBuilder};
+use mainstay_store::lock;
 
 use super::blocking::Stop;
 use super::bounds::Bounds;
@@ -60,7 +61,9 @@ impl Walk {
             .follow_links(false)
             .sort_by_file_name(Ord::cmp);
         builder.filter_entry({
-            let (bounds, left_out, stop) = (bounds.clone(), left_out.clone(), stop.clone());
+            let bounds = bounds.clone();
+            let left_out = left_out.clone();
+            let stop = stop.clone();
             move |entry| {
                 if entry.depth() == 0 {
                     return true;
@@ -78,7 +81,7 @@ impl Walk {
                 }
                 let plain = has_plain_rules(&bounds, entry.path());
                 if !plain {
-                    let mut left_out = left_out.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut left_out = lock(&left_out);
                     left_out.push(entry.path().to_owned());
                 }
                 plain
@@ -91,10 +94,10 @@ impl Walk {
     /// Says what was left out, if anything.
     pub(super) fn notes(&self, bounds: &Bounds) -> Vec<String> {
         let mut notes = Vec::new();
-        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = lock(&self.left_out);
         if let Some(first) = left_out.first() {
             notes.push(format!(
-                "{} left out because of a .gitignore or .ignore that is no plain file, among them {}.",
+                "{} left out because of a .gitignore or .ignore that is not a regular file, including {}.",
                 count(left_out.len() as u64, "directory was", "directories were"),
                 bounds.shown(first)
             ));
@@ -139,7 +142,7 @@ pub(super) fn root(bounds: &Bounds, path: Option<&str>) -> Result<Root, Outcome>
         Ok(_) => Err(Closed::Special.outcome(bounds, &path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Outcome::failed(format!(
-                "There is nothing at {}. Look with `list` at the directory above it.",
+                "{} does not exist. Use `list` on the directory above it.",
                 bounds.shown(&path)
             )))
         }

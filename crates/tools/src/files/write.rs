@@ -16,7 +16,7 @@ use super::seen::{Glimpse, fact};
 use super::text::{LineEnds, hash, line_ends, size};
 use crate::sandbox::Room;
 use crate::schema::{arguments, parameters};
-use crate::{Action, Beside, Invocation, Outcome, Replay, Told, Tool, Traits, Workplace};
+use crate::{Action, Concurrency, Exposure, Invocation, Outcome, Replay, Tool, Traits, Workplace};
 
 /// Writes a whole file.
 pub(super) struct WriteFile;
@@ -49,11 +49,15 @@ impl Tool for WriteFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Idempotent, beside: Beside::Alone, wall: Duration::from_secs(60) }
+        Traits {
+            replay: Replay::Idempotent,
+            concurrency: Concurrency::Exclusive,
+            wall: Duration::from_secs(60),
+        }
     }
 
-    fn told(&self) -> Told {
-        Told::Always
+    fn exposure(&self) -> Exposure {
+        Exposure::Always
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -62,7 +66,8 @@ impl Tool for WriteFile {
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         Box::pin(async move {
             let given = given.ok()?;
             blocking::blocking(room, move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
@@ -71,7 +76,8 @@ impl Tool for WriteFile {
 
     fn run<'a>(&'a self, call: Invocation<'a>, plan: Option<&'a Value>) -> BoxFuture<'a, Outcome> {
         let given = arguments::<Arguments>(call.arguments);
-        let (workplace, room) = (call.workplace.clone(), room(&call));
+        let workplace = call.workplace.clone();
+        let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(blocking::outcome(room, move |stop| write(&workplace, &given?, plan, stop)))
     }
@@ -135,20 +141,20 @@ fn write(
         // The first run may have written it, and a crash kept it from telling.
         match plan.as_ref().filter(|plan| plan.before.as_ref() != Some(&hash)) {
             Some(plan) => (format!("Wrote {shown} ({bytes})."), plan.warnings.clone(), true),
-            None => (format!("{shown} had exactly this content already."), Vec::new(), false),
+            None => (format!("{shown} already had exactly this content."), Vec::new(), false),
         }
     } else {
         if is_stale(&before, last.as_ref()) {
             return Err(Outcome::failed(format!(
-                "{shown} was changed on disk since you last read or wrote it, by somebody else or by a command, and was left alone. \
-                 Read it again, then write what should be in it."
+                "{shown} was changed on disk since you last read or wrote it, by someone else or by a command, so it was left alone. \
+                 Read it again, then write what it should contain."
             )));
         }
         // A call that is run again after a crash, maybe days later, must not undo what came since.
         if plan.is_some_and(|plan| plan.before.as_deref() != before.hash()) {
             return Err(Outcome::failed(format!(
-                "{shown} was changed by somebody else after this call was asked for, and was left alone. \
-                 Read it, then write what should be in it."
+                "{shown} was changed by someone else after this call was requested, so it was left alone. \
+                 Read it, then write what it should contain."
             )));
         }
         let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
@@ -174,7 +180,7 @@ fn warnings(
     let mut warnings = Vec::new();
     match (before, last) {
         (Before::Present { metadata, .. }, None) if metadata.len() > 0 => warnings.push(format!(
-            "It was there already ({}) and had not been read in this session.",
+            "It already existed ({}) and had not been read in this session.",
             size(metadata.len())
         )),
         (Before::Absent, Some(_)) => {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_message::first_cause;
 use rmcp::ServiceError;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client};
@@ -82,7 +83,8 @@ impl Client {
     pub async fn list_tools(&self) -> Result<Vec<Tool>, McpError> {
         let connection = self.connection().await?;
         let listing = async {
-            let (mut tools, mut cursor) = (Vec::new(), None);
+            let mut tools = Vec::new();
+            let mut cursor = None;
             loop {
                 let mut params = rmcp::model::PaginatedRequestParams::default();
                 params.cursor = cursor;
@@ -201,9 +203,10 @@ impl State {
         }
         self.connection = None;
         if connection.since.elapsed() >= PROVEN {
-            (self.failures, self.rest) = (0, None);
+            self.failures = 0;
+            self.rest = None;
         } else {
-            self.failed("it went away soon after it was started".to_owned());
+            self.failed("it exited soon after it was started".to_owned());
         }
     }
 
@@ -219,10 +222,10 @@ fn refused(error: ServiceError) -> McpError {
         ServiceError::McpError(error) => McpError::Refused(short(&error.message)),
         ServiceError::TransportClosed => McpError::Gone,
         ServiceError::TransportSend(error) => {
-            McpError::Unreachable(short(&innermost(&*error.error)))
+            McpError::Unreachable(short(&first_cause_text(&*error.error)))
         }
         ServiceError::UnexpectedResponse => {
-            McpError::Refused("something that is no answer to the question".to_owned())
+            McpError::Refused("something that is not an answer to the request".to_owned())
         }
         error => McpError::Refused(short(&error.to_string())),
     }
@@ -231,9 +234,11 @@ fn refused(error: ServiceError) -> McpError {
 /// Why a server could not be greeted.
 fn unwelcome(error: &ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it hung up when it was greeted".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => {
+            "it closed the connection during initialization".to_owned()
+        }
         ClientInitializeError::TransportError { error, .. } => {
-            format!("it cannot be reached: {}", short(&innermost(&*error.error)))
+            format!("could not reach it: {}", short(&first_cause_text(&*error.error)))
         }
         ClientInitializeError::JsonRpcError(error) => {
             format!("it answered with an error: {}", short(&error.message))
@@ -243,12 +248,9 @@ fn unwelcome(error: &ClientInitializeError) -> String {
 }
 
 /// The first cause: what is around it names types and steps.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    http::words_of(error).unwrap_or_else(|| error.to_string())
+fn first_cause_text(error: &(dyn std::error::Error + 'static)) -> String {
+    let error = first_cause(error);
+    http::broken_text(error).unwrap_or_else(|| error.to_string())
 }
 
 fn short(text: &str) -> String {

@@ -9,7 +9,7 @@ pub enum McpError {
     #[error("{0}")]
     Unreachable(String),
     /// It failed a moment ago, and is not tried again yet.
-    #[error("it failed and is tried again in {} s at the earliest: {why}", .again.as_secs_f32().ceil())]
+    #[error("it failed and will be retried in {} s at the earliest: {why}", .again.as_secs_f32().ceil())]
     Resting {
         /// How long it is left alone.
         again: Duration,
@@ -20,7 +20,7 @@ pub enum McpError {
     #[error("it did not answer within {} s", .0.as_secs_f32())]
     Late(Duration),
     /// It went away while it was asked. Whether it did what it was asked is not known.
-    #[error("it went away before it answered")]
+    #[error("it went away before answering")]
     Gone,
     /// It refused, in its own words.
     #[error("it answered with an error: {0}")]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
+use mainstay_message::causes;
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -22,7 +23,6 @@ use url::Url;
 
 use super::client::LONGEST_MESSAGE;
 use crate::Web;
-use crate::web::causes;
 
 const SESSION: &str = "mcp-session-id";
 const JSON: &str = "application/json";
@@ -100,7 +100,7 @@ fn broken(words: impl Into<String>) -> Failed {
 }
 
 /// The words of an error that was made here, without those that are put around it.
-pub(super) fn words_of(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+pub(super) fn broken_text(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     match error.downcast_ref::<Failed>()? {
         StreamableHttpError::Client(Broken(words)) => Some(words.clone()),
         _ => None,
@@ -142,7 +142,8 @@ impl StreamableHttpClient for Requests {
         let header = |name: &str| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
-        let (session, kind) = (header(SESSION), header("content-type").unwrap_or_default());
+        let session = header(SESSION);
+        let kind = header("content-type").unwrap_or_default();
         if status.is_success() && kind.starts_with(EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(events(response), session));
         }
@@ -156,7 +157,7 @@ impl StreamableHttpClient for Requests {
             _ if !status.is_success() => Err(broken(refusal(status, &body))),
             Ok(said) => Ok(StreamableHttpPostResponse::Json(said, session)),
             Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-            Err(_) => Err(broken("what it answered is no message of the protocol")),
+            Err(_) => Err(broken("its answer is not a valid message of the protocol")),
         }
     }
 
@@ -210,7 +211,7 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, Failed> {
 }
 
 fn too_long() -> Broken {
-    Broken(format!("it answers more than {} MiB", LONGEST_MESSAGE >> 20))
+    Broken(format!("its answer is larger than {} MiB", LONGEST_MESSAGE >> 20))
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> String {

@@ -84,13 +84,13 @@ pub(super) async fn start(program: &Program, keeper: &Keeper) -> Result<Started,
     Ok(Started { transport, patience, hold })
 }
 
-/// How a server ended that hung up, in a clause; nothing where it does not end by itself.
+/// How a server ended that hung up, in a clause. Returns `None` if it does not end by itself.
 pub(super) async fn ending(keeper: &Keeper, hold: &Hold) -> Option<String> {
     let ended = tokio::time::timeout(PARTING, keeper.watch(hold.key())).await.ok()?.ok()?;
-    Some(told(&ended))
+    Some(ending_clause(&ended))
 }
 
-fn told(ended: &Ended) -> String {
+fn ending_clause(ended: &Ended) -> String {
     let text = ended.output.text();
     let complaint = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
     if let Some(file) = &ended.output.file {
@@ -125,7 +125,7 @@ impl AsyncRead for Ear {
         let heard = (buffer.filled().len() - before) as u64;
         let left = self.patience.0.load(Ordering::Relaxed);
         if heard > left {
-            return Poll::Ready(Err(io::Error::other("it says more than anybody asked for")));
+            return Poll::Ready(Err(io::Error::other("it sent more than was asked for")));
         }
         self.patience.0.store(left - heard, Ordering::Relaxed);
         Poll::Ready(Ok(()))

@@ -1,7 +1,9 @@
 //! The background processes that are known, also those whose keeper is gone.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use mainstay_store::lock;
 
 use crate::keeper::Ended;
 
@@ -80,6 +82,6 @@ impl Processes {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, KnownProcess>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }

@@ -35,7 +35,7 @@ pub fn serve(words: impl Iterator<Item = OsString>) -> ExitCode {
         let mut bytes = Vec::new();
         let read = io::stdin().lock().take(INPUT + 1).read_to_end(&mut bytes);
         match read {
-            Err(error) => Err(format!("it cannot be read: {error}")),
+            Err(error) => Err(format!("could not read it: {error}")),
             Ok(_) if bytes.len() as u64 > INPUT => Err("it is larger than 64 MiB".to_owned()),
             Ok(_) => pdf::read(bytes, Pages { first, count }),
         }

@@ -35,13 +35,14 @@ const SAVED: usize = 256;
 pub(super) fn read(bytes: Vec<u8>, wanted: Pages) -> Result<Pdf, String> {
     let syntax = Syntax::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(_) => "it is locked with a password".to_owned(),
-        LoadPdfError::Invalid => "it is damaged, or no PDF file".to_owned(),
+        LoadPdfError::Invalid => "it is damaged or not a PDF file".to_owned(),
     })?;
     let pages = syntax.pages();
     let title = syntax.metadata().title.as_deref().map(glyphs::text_string).unwrap_or_default();
     let mut found = Pdf { total: pages.len() as u64, title, pages: Vec::new(), unnamed: 0 };
     let mut fonts = HashMap::new();
-    let (mut steps, mut length) = (0, 0);
+    let mut steps = 0;
+    let mut length = 0;
     for (number, page) in (1_u64..).zip(pages.iter()) {
         if number < wanted.first {
             continue;

@@ -47,7 +47,7 @@ impl Chambers {
         self.order(wanted, ready)?.wait()
     }
 
-    /// Has a command started inside a sandbox, without waiting until it is. Nothing where no thread
+    /// Has a command started inside a sandbox, without waiting until it is. Returns `None` if no thread
     /// could wait for it. As long as it is not there, nothing else can be started in its sandbox.
     pub(crate) fn begin(
         &mut self,
@@ -218,7 +218,7 @@ impl Chamber {
 }
 
 fn lost() -> io::Error {
-    io::Error::other("the sandbox broke off")
+    io::Error::other("the sandbox thread ended unexpectedly")
 }
 
 fn thread(name: &str) -> thread::Builder {

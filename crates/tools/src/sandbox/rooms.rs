@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
+
+use mainstay_store::lock;
 
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp};
@@ -61,7 +63,7 @@ impl Confinement {
         self.shared.as_deref().map(|shared| shared.specification.clone())
     }
 
-    /// The sandbox; nothing where there is none.
+    /// The sandbox. Returns `None` if there is none.
     pub fn sandbox(&self) -> Option<&Sandbox> {
         self.shared.as_deref().map(|shared| &shared.sandbox)
     }
@@ -151,14 +153,15 @@ impl Floor {
     fn send(&mut self, work: Work) -> io::Result<()> {
         let mut idle = lock(&self.idle);
         if *idle == 0 && self.threads < MOST {
-            let (taken, counted) = (self.taken.clone(), self.idle.clone());
+            let taken = self.taken.clone();
+            let counted = self.idle.clone();
             let serve: Work = Box::new(move || serve(work, &taken, &counted));
             begin(self.outer.clone(), self.inner.clone(), serve)?;
             self.threads += 1;
             return Ok(());
         }
         *idle = idle.saturating_sub(1);
-        self.queue.send(work).map_err(|_| io::Error::other("the sandbox broke off"))
+        self.queue.send(work).map_err(|_| io::Error::other("the sandbox thread ended unexpectedly"))
     }
 }
 
@@ -180,13 +183,9 @@ fn begin(outer: Arc<Outer>, inner: Arc<Inner>, work: Work) -> io::Result<()> {
         match on {
             Ok(()) => work(),
             Err(error) => {
-                tracing::error!(%error, "the sandbox of the file tools cannot be entered");
+                tracing::error!(%error, "Could not enter the sandbox for file tools. Nothing was done.");
             }
         }
     })?;
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,11 +62,11 @@ impl Support {
         match self.network {
             NetworkWay::Namespace => {}
             NetworkWay::Tcp => losses.push(
-                "where the network is denied, only TCP is closed to commands: the kernel gives no \
+                "where the network is denied, only TCP is blocked for commands: the kernel provides no \
                  network namespace",
             ),
             NetworkWay::Open => losses.push(
-                "the network cannot be closed to commands: the kernel gives no network namespace",
+                "the network cannot be blocked for commands: the kernel provides no network namespace",
             ),
         }
         losses

@@ -283,9 +283,10 @@ impl Paths {
             return Some(path.to_owned());
         };
         let found = self.directory(above)?.join(name);
-        match fs::symlink_metadata(&found).ok()?.is_symlink() {
-            true => fs::canonicalize(found).ok(),
-            false => Some(found),
+        if fs::symlink_metadata(&found).ok()?.is_symlink() {
+            fs::canonicalize(found).ok()
+        } else {
+            Some(found)
         }
     }
 

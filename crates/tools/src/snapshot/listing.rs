@@ -1,7 +1,7 @@
 //! The listing of a directory: an object like a file's content.
 
 use super::escape::{escaped_bytes, unescaped_bytes};
-use super::state::{State, Why};
+use super::state::{Omission, State};
 
 /// What a directory holds, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Listing {
         text.into_bytes()
     }
 
-    /// What an object lists; nothing where it is no listing.
+    /// What an object lists. Returns `None` if it is no listing.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         text.lines().map(item).collect::<Option<Vec<_>>>().map(Self)
@@ -53,7 +53,8 @@ impl Listing {
 
 fn item(line: &str) -> Option<Item> {
     let mut fields = line.split('\t');
-    let (kind, name) = (fields.next()?, unescaped_bytes(fields.next()?));
+    let kind = fields.next()?;
+    let name = unescaped_bytes(fields.next()?);
     let mut listing = String::new();
     let state = match kind {
         "f" => State::File {
@@ -67,7 +68,7 @@ fn item(line: &str) -> Option<Item> {
             fields.next()?.clone_into(&mut listing);
             State::Directory { mode }
         }
-        "x" => State::Left(Why::parse(fields.next()?)?),
+        "x" => State::Left(Omission::parse(fields.next()?)?),
         _ => return None,
     };
     let signature = fields.next().and_then(parsed);
@@ -102,7 +103,7 @@ mod tests {
             item(b"empty", State::File { mode: 0o600, objects: String::new(), size: 0 }, ""),
             item(b"\xff", State::Directory { mode: 0o555 }, "cc"),
             item(b"l", State::Link { target: "x%0ay".into() }, ""),
-            item(b"z", State::Left(Why::Secret), ""),
+            item(b"z", State::Left(Omission::Secret), ""),
         ]);
         assert_eq!(Listing::decode(&listing.encode()), Some(listing));
         assert_eq!(Listing::decode(b"what is this"), None);

@@ -10,7 +10,7 @@ use mainstay_store::BlobHash;
 
 use super::escape::escaped_bytes;
 use super::scan::Limits;
-use super::state::{State, Why};
+use super::state::{Omission, State};
 use crate::Workplace;
 use crate::files::{Bounds, Closed, Stop, open, whole};
 
@@ -42,10 +42,10 @@ pub fn look(workplace: &Workplace, path: &Path, limits: &Limits) -> Looked {
         Err(error) => return Looked::of(missing(&error)),
     };
     if path.file_name().is_some_and(|name| name == ".git") {
-        return Looked::of(State::Left(Why::Git));
+        return Looked::of(State::Left(Omission::Git));
     }
     if bounds.is_closed(path) {
-        return Looked::of(State::Left(Why::Closed));
+        return Looked::of(State::Left(Omission::Closed));
     }
     at(&bounds, path, &found, limits, &Stop::default())
 }
@@ -69,7 +69,7 @@ pub(super) fn at(
         });
     }
     if !kind.is_file() {
-        return Looked::of(State::Left(Why::Special));
+        return Looked::of(State::Left(Omission::Special));
     }
     file(bounds, path, limits, stop)
 }
@@ -79,21 +79,21 @@ fn file(bounds: &Bounds, path: &Path, limits: &Limits, stop: &Stop) -> Looked {
         Ok(opened) => opened,
         Err(Closed::Missing) => return Looked::of(State::Absent),
         Err(Closed::Directory | Closed::Failed(_)) => {
-            return Looked::of(State::Left(Why::Unreadable));
+            return Looked::of(State::Left(Omission::Unreadable));
         }
-        Err(Closed::Special) => return Looked::of(State::Left(Why::Special)),
-        Err(Closed::Forbidden) => return Looked::of(State::Left(Why::Closed)),
+        Err(Closed::Special) => return Looked::of(State::Left(Omission::Special)),
+        Err(Closed::Forbidden) => return Looked::of(State::Left(Omission::Closed)),
     };
     if found.len() > limits.file {
-        return Looked::of(State::Left(Why::Large));
+        return Looked::of(State::Left(Omission::Large));
     }
     let content = match whole(file, limits.file, stop) {
         Ok(Some(content)) => content,
-        Ok(None) => return Looked::of(State::Left(Why::Large)),
-        Err(_) => return Looked::of(State::Left(Why::Unreadable)),
+        Ok(None) => return Looked::of(State::Left(Omission::Large)),
+        Err(_) => return Looked::of(State::Left(Omission::Unreadable)),
     };
     if limits.secret.as_ref().is_some_and(|is_secret| is_secret(&content)) {
-        return Looked::of(State::Left(Why::Secret));
+        return Looked::of(State::Left(Omission::Secret));
     }
     let objects: Vec<_> = content
         .chunks(PIECE)
@@ -120,6 +120,6 @@ pub(super) fn mode(found: &Metadata) -> u32 {
 pub(super) fn missing(error: &io::Error) -> State {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => State::Absent,
-        _ => State::Left(Why::Unreadable),
+        _ => State::Left(Omission::Unreadable),
     }
 }

@@ -21,7 +21,7 @@ use crate::Workplace;
 
 /// A path that is to be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct PathChange {
     /// The path, escaped.
     pub path: String,
     /// What is there.
@@ -44,7 +44,7 @@ pub struct Restored {
 /// be was changed by somebody else, and is left.
 pub fn restore(
     workplace: &Workplace,
-    steps: &[Step],
+    steps: &[PathChange],
     name: &str,
     fetch: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
 ) -> Restored {
@@ -63,7 +63,7 @@ pub fn restore(
         {
             todo.push((path, now, &step.to));
         } else {
-            let words = "somebody else changed it at this moment".to_owned();
+            let words = "someone else changed it just now".to_owned();
             restoring.restored.left.push((path, words));
         }
     }
@@ -73,14 +73,14 @@ pub fn restore(
 
 /// Adds the directories that must be made writable for these steps, so that the record knows which
 /// mode they have to get back.
-pub fn with_closed_directories(mut steps: Vec<Step>) -> Vec<Step> {
+pub fn with_closed_directories(mut steps: Vec<PathChange>) -> Vec<PathChange> {
     let named: BTreeSet<PathBuf> = steps.iter().map(|step| unescaped(&step.path)).collect();
     let parents: BTreeSet<&Path> = named.iter().filter_map(|path| path.parent()).collect();
     for parent in parents.into_iter().filter(|parent| !named.contains(*parent)) {
         let Ok(found) = fs::symlink_metadata(parent) else { continue };
         if found.is_dir() && mode(&found) & 0o300 != 0o300 {
             let state = State::Directory { mode: mode(&found) };
-            steps.push(Step { path: escaped(parent), from: state.clone(), to: state });
+            steps.push(PathChange { path: escaped(parent), from: state.clone(), to: state });
         }
     }
     steps
@@ -107,7 +107,7 @@ impl Restoring<'_> {
                         failed.insert(path.clone());
                         let words = match error.kind() {
                             io::ErrorKind::DirectoryNotEmpty => {
-                                "it is not empty: something is in it that is not put back"
+                                "it is not empty: it contains something that is not restored"
                                     .to_owned()
                             }
                             _ => error.to_string(),
@@ -167,7 +167,7 @@ impl Restoring<'_> {
         let failed = |error: io::Error| error.to_string();
         match (now, to) {
             (_, State::Absent) => Ok(()),
-            (_, State::Left(why)) => Err(format!("it was not kept: {}", why.spoken())),
+            (_, State::Left(why)) => Err(format!("it was not kept: {}", why.reason())),
             (State::File { objects: same, .. }, State::File { mode, objects, .. })
                 if same == objects =>
             {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::ignored::Rules;
 use super::listing::{Item, Listing, Signature};
 use super::look::{self, mode};
-use super::state::{State, Why};
+use super::state::{Omission, State};
 use crate::Workplace;
 use crate::files::{Bounds, Stop};
 
@@ -64,7 +64,7 @@ const SETTLED: i64 = 50;
 pub struct Manifest {
     files: HashMap<PathBuf, Known>,
     /// What was left out once stays left out, so that what comes before and after can be compared.
-    left: HashMap<PathBuf, Why>,
+    left: HashMap<PathBuf, Omission>,
     /// Whether directories that were asked about are ignored.
     ignored: HashMap<PathBuf, bool>,
     rules: Rules,
@@ -99,7 +99,7 @@ pub struct Left {
     /// Its path within the workspace.
     pub path: PathBuf,
     /// Why.
-    pub why: Why,
+    pub why: Omission,
 }
 
 /// So many things that are not kept are named.
@@ -175,7 +175,7 @@ impl<'a> Scan<'a> {
         sink: Sink<'a>,
     ) -> Result<Scanned, String> {
         let workspace = fs::canonicalize(&workplace.workspace).map_err(|error| {
-            format!("{} cannot be looked at: {error}", workplace.workspace.display())
+            format!("could not examine {}: {error}", workplace.workspace.display())
         })?;
         let found = fs::metadata(&workspace).map_err(|error| error.to_string())?;
         let mut scan = Scan {
@@ -197,14 +197,14 @@ impl<'a> Scan<'a> {
         let top = scan.workspace.clone();
         let root = scan.directory(&top, Path::new(""), 0)?;
         let Some(root) = root else {
-            return Err(format!("{} cannot be looked at", top.display()));
+            return Err(format!("could not examine {}", top.display()));
         };
         let Scan { workspace, left, left_count, seen, manifest, .. } = scan;
         manifest.files = seen;
         Ok(Scanned { root, workspace, left, left_count })
     }
 
-    /// Lists a directory; answers the object of its listing, or nothing where it cannot be read.
+    /// Lists a directory; answers the object of its listing. Returns `None` if it cannot be read.
     fn directory(
         &mut self,
         path: &Path,
@@ -249,35 +249,35 @@ impl<'a> Scan<'a> {
     ) -> Result<(State, String), String> {
         let left = |why| Ok((State::Left(why), String::new()));
         if path.file_name().is_some_and(|name| name == ".git") {
-            return left(Why::Git);
+            return left(Omission::Git);
         }
         if self.bounds.closes(found) {
-            return left(Why::Closed);
+            return left(Omission::Closed);
         }
         if let Some(why) = self.manifest.left.get(inside) {
             return left(*why);
         }
         self.entries += 1;
         if self.is_over() {
-            self.manifest.left.insert(inside.to_owned(), Why::Limit);
-            return left(Why::Limit);
+            self.manifest.left.insert(inside.to_owned(), Omission::Limit);
+            return left(Omission::Limit);
         }
         if !found.is_dir() {
             return Ok((self.file(path, inside, found)?, String::new()));
         }
         if found.dev() != self.device {
-            return left(Why::Mounted);
+            return left(Omission::Mounted);
         }
         if depth >= DEEPEST {
-            return left(Why::Limit);
+            return left(Omission::Limit);
         }
         if self.is_ignored(path, inside) && self.is_large(path) {
-            self.manifest.left.insert(inside.to_owned(), Why::Ignored);
-            return left(Why::Ignored);
+            self.manifest.left.insert(inside.to_owned(), Omission::Ignored);
+            return left(Omission::Ignored);
         }
         match self.directory(path, inside, depth + 1)? {
             Some(object) => Ok((State::Directory { mode: mode(found) }, object)),
-            None => left(Why::Unreadable),
+            None => left(Omission::Unreadable),
         }
     }
 
@@ -285,8 +285,8 @@ impl<'a> Scan<'a> {
         let signature = signature(found);
         let size = if found.is_file() { found.len() } else { 0 };
         if self.bytes.saturating_add(size) > self.limits.bytes {
-            self.manifest.left.insert(inside.to_owned(), Why::Limit);
-            return Ok(State::Left(Why::Limit));
+            self.manifest.left.insert(inside.to_owned(), Omission::Limit);
+            return Ok(State::Left(Omission::Limit));
         }
         if let Some(known) = self.manifest.files.get(inside)
             && known.signature == signature
@@ -301,8 +301,8 @@ impl<'a> Scan<'a> {
         }
         if size > self.limits.ignored_bytes && self.manifest.rules.ignore(&self.bounds, path, false)
         {
-            self.manifest.left.insert(inside.to_owned(), Why::Ignored);
-            return Ok(State::Left(Why::Ignored));
+            self.manifest.left.insert(inside.to_owned(), Omission::Ignored);
+            return Ok(State::Left(Omission::Ignored));
         }
         let before = wall_millis();
         let looked = look::at(&self.bounds, path, found, self.limits, &self.stop);
@@ -349,7 +349,8 @@ impl<'a> Scan<'a> {
 
     /// Whether a directory holds more than is kept of what is ignored.
     fn is_large(&self, path: &Path) -> bool {
-        let (mut entries, mut bytes) = (0, 0);
+        let mut entries = 0;
+        let mut bytes = 0;
         let mut left = vec![path.to_owned()];
         while let Some(directory) = left.pop() {
             let Ok(found) = fs::read_dir(&directory) else { continue };
@@ -369,7 +370,7 @@ impl<'a> Scan<'a> {
         false
     }
 
-    fn leave(&mut self, inside: &Path, why: Why) {
+    fn leave(&mut self, inside: &Path, why: Omission) {
         self.left_count += 1;
         if self.left.len() < NAMED {
             self.left.push(Left { path: inside.to_owned(), why });

@@ -28,13 +28,13 @@ pub enum State {
         mode: u32,
     },
     /// Something that is not kept.
-    Left(Why),
+    Left(Omission),
 }
 
 /// Why something is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum Omission {
     /// Git's own files: half of them put back would be worse than none.
     Git,
     /// Git ignores it, or it is a cache, and it is large.
@@ -47,7 +47,7 @@ pub enum Why {
     Mounted,
     /// It cannot be read.
     Unreadable,
-    /// It holds a key that must not be stored.
+    /// It contains a key that must not be stored.
     Secret,
     /// The snapshot would have become too large, or would have taken too long.
     Limit,
@@ -55,7 +55,7 @@ pub enum Why {
     Closed,
 }
 
-impl Why {
+impl Omission {
     const ALL: [Self; 9] = [
         Self::Git,
         Self::Ignored,
@@ -88,15 +88,15 @@ impl Why {
     }
 
     /// Why it is not kept, in words that follow its name.
-    pub fn spoken(self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
             Self::Git => "git's own files",
             Self::Ignored => "ignored by git or a cache, and large",
-            Self::Large => "a huge file",
+            Self::Large => "a very large file",
             Self::Special => "a pipe, a socket or a device",
             Self::Mounted => "on another file system",
-            Self::Unreadable => "cannot be read",
-            Self::Secret => "holds a key, and keys are not stored",
+            Self::Unreadable => "unreadable",
+            Self::Secret => "contains a key, and keys are not stored",
             Self::Limit => "beyond the limits of a snapshot",
             Self::Closed => "Mainstay's own state",
         }
@@ -119,13 +119,13 @@ impl State {
     }
 
     /// What it is, in a word or two.
-    pub fn spoken(&self) -> &'static str {
+    pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Absent => "nothing",
             Self::File { .. } => "a file",
             Self::Link { .. } => "a symbolic link",
             Self::Directory { .. } => "a directory",
-            Self::Left(why) => why.spoken(),
+            Self::Left(why) => why.reason(),
         }
     }
 }

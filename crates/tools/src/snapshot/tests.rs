@@ -101,9 +101,9 @@ impl Place {
         let state = |states: &HashMap<String, State>, path: &str| {
             states.get(path).cloned().unwrap_or(State::Absent)
         };
-        let steps: Vec<Step> = paths
+        let steps: Vec<PathChange> = paths
             .into_iter()
-            .map(|path| Step { from: state(&after, &path), to: state(&before, &path), path })
+            .map(|path| PathChange { from: state(&after, &path), to: state(&before, &path), path })
             .filter(|step| step.from != step.to)
             .collect();
         let steps = with_closed_directories(steps);
@@ -201,15 +201,15 @@ fn what_is_not_kept_is_said() {
     )
     .unwrap();
     let scanned = place.scan();
-    let left: Vec<(String, Why)> =
+    let left: Vec<(String, Omission)> =
         scanned.left.iter().map(|left| (escaped(&left.path), left.why)).collect();
     let expected = [
-        (".env", Why::Secret),
-        (".git", Why::Git),
-        ("built", Why::Ignored),
-        ("home", Why::Closed),
-        ("huge", Why::Large),
-        ("pipe", Why::Special),
+        (".env", Omission::Secret),
+        (".git", Omission::Git),
+        ("built", Omission::Ignored),
+        ("home", Omission::Closed),
+        ("huge", Omission::Large),
+        ("pipe", Omission::Special),
     ];
     assert_eq!(left, expected.map(|(path, why)| (path.to_owned(), why)));
     assert!(!place.objects.values().any(|bytes| bytes.starts_with(b"sk-")));
@@ -223,7 +223,7 @@ fn a_huge_workspace_is_bounded_and_stays_comparable() {
         place.put(&format!("{:02}/{number}", number / 10), "x");
     }
     let first = place.scan();
-    assert!(first.left.iter().any(|left| left.why == Why::Limit), "{first:?}");
+    assert!(first.left.iter().any(|left| left.why == Omission::Limit), "{first:?}");
     let second = place.scan();
     assert_eq!(place.all(&first), place.all(&second));
     place.put("00/0", "changed");
@@ -241,7 +241,7 @@ fn a_workspace_may_be_looked_at_often_and_is_bounded_in_bytes() {
     }
     place.put("b", &"b".repeat(800));
     let left = place.scan().left;
-    assert_eq!(left, [Left { path: "b".into(), why: Why::Limit }]);
+    assert_eq!(left, [Left { path: "b".into(), why: Omission::Limit }]);
 }
 
 #[test]

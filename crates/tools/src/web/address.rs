@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Says what an address is that is none of the public internet; nothing where it is one.
+/// Says what an address is that is none of the public internet. Returns `None` if it is one.
 pub(super) fn closed(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => closed_v4(address),
@@ -13,13 +13,13 @@ pub(super) fn closed(address: IpAddr) -> Option<&'static str> {
 fn closed_v4(address: Ipv4Addr) -> Option<&'static str> {
     let what = match address.octets() {
         [127, ..] => "this machine",
-        [0, ..] => "no address",
+        [0, ..] => "not an address to connect to",
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "a private network",
-        [100, 64..=127, ..] => "a provider's inner network",
-        [169, 254, ..] => "the local link",
+        [100, 64..=127, ..] => "a carrier's internal network",
+        [169, 254, ..] => "a link-local network",
         [192, 0, 0 | 2, _] | [192, 88, 99, _] | [198, 51, 100, _] | [203, 0, 113, _] => "reserved",
         [198, 18 | 19, ..] => "a test network",
-        [224..=239, ..] => "a group of machines",
+        [224..=239, ..] => "a multicast address",
         [240..=255, ..] => "reserved",
         _ => return None,
     };
@@ -37,9 +37,9 @@ fn closed_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => return closed_v4(inner()),
         [0, 0, 0, 0, 0, 0, 0, 1] => "this machine",
         [0xfc00..=0xfdff, ..] => "a private network",
-        [0xfe80..=0xfebf, ..] => "the local link",
+        [0xfe80..=0xfebf, ..] => "a link-local network",
         [0xfec0..=0xfeff, ..] => "a private network",
-        [0xff00..=0xffff, ..] => "a group of machines",
+        [0xff00..=0xffff, ..] => "a multicast address",
         // Documentation, tunnels that carry IPv4 addresses of anybody's choice, protocols.
         [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x2002, ..] | [0x3fff, 0..=0x0fff, ..] => "reserved",
         [0x2000..=0x3fff, ..] => return None,

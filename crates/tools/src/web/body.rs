@@ -3,9 +3,8 @@
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
+use mainstay_message::causes;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-
-use super::client::causes;
 
 /// The most that is read from the network: 8 MiB.
 const PACKED: usize = 8 << 20;
@@ -25,7 +24,8 @@ pub(super) struct Body {
 /// Reads a body. It is not unpacked yet, because that may take a while.
 pub(super) async fn read(mut response: reqwest::Response) -> Result<Body, String> {
     let packed = is_packed(response.headers())?;
-    let (mut bytes, mut cut) = (Vec::new(), false);
+    let mut bytes = Vec::new();
+    let mut cut = false;
     while let Some(chunk) = response.chunk().await.map_err(|error| {
         format!("the connection broke after {} bytes: {}", bytes.len(), causes(&error))
     })? {
@@ -51,7 +51,7 @@ impl Body {
         let full = bytes.len() as u64 >= UNPACKED;
         match read {
             // One that was cut cannot end well.
-            Err(error) if !self.cut => Err(format!("what came cannot be unpacked: {error}")),
+            Err(error) if !self.cut => Err(format!("could not decompress the answer: {error}")),
             _ => Ok(Self { bytes, cut: self.cut || full, packed: false }),
         }
     }
@@ -63,7 +63,7 @@ fn is_packed(headers: &HeaderMap) -> Result<bool, String> {
     match String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Ok(false),
         "gzip" | "x-gzip" => Ok(true),
-        other => Err(format!("the server packed it as {other:.20}, which was not asked for")),
+        other => Err(format!("the server compressed it as {other:.20}, which was not requested")),
     }
 }
 
@@ -103,9 +103,13 @@ pub(super) mod tests {
         let mut bytes = gzip(text.as_bytes());
         bytes.truncate(bytes.len() / 2);
         let damaged = Body { bytes: bytes.clone(), cut: false, packed: true }.unpacked();
-        assert!(damaged.unwrap_err().contains("unpacked"));
+        assert!(damaged.unwrap_err().contains("could not decompress"));
         let body = Body { bytes, cut: true, packed: true }.unpacked().unwrap();
         assert!(body.cut && body.bytes.len() > 1000 && text.as_bytes().starts_with(&body.bytes));
-        assert!(Body { bytes: b"no gzip".to_vec(), cut: false, packed: true }.unpacked().is_err());
+        assert!(
+            Body { bytes: b"not valid gzip".to_vec(), cut: false, packed: true }
+                .unpacked()
+                .is_err()
+        );
     }
 }

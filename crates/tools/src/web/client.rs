@@ -10,10 +10,12 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use mainstay_message::causes;
+use mainstay_store::lock;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -49,7 +51,7 @@ struct Allowed {
 
 /// A place in the configuration that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no host with its port")]
+#[error("{0:?} is not a valid host and port; write HOST:PORT")]
 pub struct PlaceError(String);
 
 /// What kind of connection an address needs.
@@ -133,7 +135,7 @@ impl Parts {
 
     fn client(&self, route: Route) -> Result<reqwest::Client, String> {
         // A panic elsewhere leaves a map of whole clients.
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = lock(&self.clients);
         if let Some(client) = clients.get(&route) {
             return Ok(client.clone());
         }
@@ -155,7 +157,7 @@ impl Parts {
         }
         let client = builder
             .build()
-            .map_err(|error| format!("no HTTP client can be made: {}", causes(&error)))?;
+            .map_err(|error| format!("could not create an HTTP client: {}", causes(&error)))?;
         clients.insert(route, client.clone());
         Ok(client)
     }
@@ -213,33 +215,18 @@ fn tls(encrypted: bool) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        .map_err(|error| format!("could not set up TLS: {error}"))?;
     // Certificates are megabytes: they are loaded when they are needed.
     let builder = if encrypted {
         builder
             .with_platform_verifier()
-            .map_err(|error| format!("the system's certificates cannot be loaded: {error}"))?
+            .map_err(|error| format!("could not load the system's certificates: {error}"))?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// An error with its causes, without the address, which is known.
-pub(crate) fn causes(error: &reqwest::Error) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let said = error.to_string();
-        // Some layers only repeat the one below.
-        if !words.iter().any(|before| before.contains(&said)) {
-            words.push(said);
-        }
-        cause = error.source();
-    }
-    if words.is_empty() { error.to_string() } else { words.join(": ") }
 }
 
 impl FromStr for Allowed {

@@ -36,14 +36,14 @@ pub(super) fn read(body: Body, content_type: &str, address: &Url) -> Result<Docu
     }
     if bytes.starts_with(b"%PDF-") {
         if cut {
-            return Err("it is a PDF file larger than what is read".to_owned());
+            return Err("it is a PDF file over the size limit".to_owned());
         }
         return Ok(Document::Pdf(bytes));
     }
     let beginning = &bytes[..bytes.len().min(BEGINNING)];
     // UTF-16 has zeros too, and says so.
     if beginning.contains(&0) && Encoding::for_bom(&bytes).is_none() && charset.is_none() {
-        return Err("it is no text".to_owned());
+        return Err("it is not text".to_owned());
     }
     let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
         || (!says_plain(&kind) && looks_like_page(beginning));
@@ -162,7 +162,7 @@ mod tests {
             matches!(read(png, "text/html"), Ok(Document::Image(image)) if image.media_type == "image/png")
         );
         assert!(matches!(read(b"%PDF-1.7 x", "text/plain"), Ok(Document::Pdf(_))));
-        assert_eq!(read(b"\x7fELF\0\0", "text/html").unwrap_err(), "it is no text");
+        assert_eq!(read(b"\x7fELF\0\0", "text/html").unwrap_err(), "it is not text");
         assert!(read(b"GIF89a", "image/gif").is_ok());
         let huge = [png.as_slice(), &vec![0; IMAGE]].concat();
         assert!(read(&huge, "image/png").unwrap_err().contains("more than 5 MiB"));

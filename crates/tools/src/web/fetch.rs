@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
+use mainstay_message::causes;
 use mainstay_message::{Image, ToolSpec};
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, LOCATION};
@@ -15,11 +16,11 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::body::{self, Body};
-use super::client::{Web, causes};
+use super::client::Web;
 use super::document::{self, Document};
 use super::place;
 use crate::reader::{Pages, Reader};
-use crate::tool::{Action, Beside, Invocation, Replay, Tool, Traits};
+use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Piece, schema};
 
 /// The most addresses of a call, and how many are fetched at once.
@@ -68,7 +69,7 @@ impl Tool for Fetch {
     }
 
     fn traits(&self) -> Traits {
-        Traits { replay: Replay::Pure, beside: Beside::Others, wall: ALL + EACH }
+        Traits { replay: Replay::Pure, concurrency: Concurrency::Parallel, wall: ALL + EACH }
     }
 
     fn action(&self, call: &Invocation<'_>) -> Action {
@@ -112,7 +113,8 @@ struct Got {
 
 impl Got {
     fn failed(said: String) -> Self {
-        let (head, text) = (String::new(), String::new());
+        let head = String::new();
+        let text = String::new();
         Self { said, head, text, image: None, good: false, origin: None }
     }
 }
@@ -154,7 +156,7 @@ impl Fetch {
         match timeout_at(deadline, self.fetch(&url, meant, reader)).await {
             Ok(got) => got,
             Err(_) if Instant::now() >= end => {
-                Got::failed("the time for the whole call was over".to_owned())
+                Got::failed("the whole call ran out of time".to_owned())
             }
             Err(_) => Got::failed(format!("it took longer than {} s", each.as_secs_f32())),
         }
@@ -184,13 +186,13 @@ impl Fetch {
         });
         let read = match reading.await {
             Ok(read) => read,
-            Err(error) => Err(format!("it cannot be read: {error}")),
+            Err(error) => Err(format!("could not read it: {error}")),
         };
         got.good = status.is_success();
         match read {
             Ok((Document::Text { title, text }, cut)) => {
                 if cut {
-                    got.said.push_str(", longer than what is read");
+                    got.said.push_str(", cut off at the size limit");
                 }
                 if !title.is_empty() {
                     got.head.push_str(&format!("Title: {title}\n"));
@@ -236,17 +238,17 @@ impl Fetch {
             };
             let next = place::join(&url, location).map_err(Got::failed)?;
             if let Some(refused) = self.web.refuses(&next) {
-                return Err(Got::failed(format!("it leads elsewhere; {refused}")));
+                return Err(Got::failed(format!("it redirects elsewhere; {refused}")));
             }
             if !meant.iter().any(|meant| place::same(meant, &next)) {
-                let said = "it leads to another host; fetch that address if you want it";
+                let said = "it redirects to another host; fetch that address if you want it";
                 let mut got = Got::failed(said.to_owned());
                 got.head = format!("{next}\n");
                 return Err(got);
             }
             url = next;
         }
-        Err(Got::failed(format!("it leads on and on; {REDIRECTS} redirects were followed")))
+        Err(Got::failed(format!("too many redirects; {REDIRECTS} were followed")))
     }
 }
 

@@ -7,10 +7,9 @@ mod entities;
 mod markdown;
 mod tokens;
 
-use url::Url;
-
 use markdown::{Keep, Writer};
 use tokens::{Token, Tokens};
+use url::Url;
 
 /// What can be read of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(super) struct Page {
 }
 
 /// The words of a piece of a page, on one line.
-pub(super) fn words(html: &str) -> String {
+pub(super) fn plain_text(html: &str) -> String {
     let mut text = String::new();
     for token in Tokens::new(html) {
         if let Token::Text(words) = token {

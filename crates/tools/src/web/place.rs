@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Result<Url, String> {
         Err(url::ParseError::RelativeUrlWithoutBase) => {
             return Err("write the whole address, with http:// or https://".to_owned());
         }
-        Err(error) => return Err(format!("this is no address: {error}")),
+        Err(error) => return Err(format!("this is not a valid address: {error}")),
     };
     check(url)
 }
@@ -23,9 +23,11 @@ pub(super) fn read(text: &str) -> Result<Url, String> {
 /// The address that a redirect leads to.
 pub(super) fn join(from: &Url, location: &str) -> Result<Url, String> {
     if location.len() > LONGEST {
-        return Err("it leads to an address that is too long".to_owned());
+        return Err("it redirects to an address that is too long".to_owned());
     }
-    let url = from.join(location).map_err(|error| format!("it leads to no address: {error}"))?;
+    let url = from
+        .join(location)
+        .map_err(|error| format!("it redirects to an invalid address: {error}"))?;
     check(url)
 }
 
@@ -37,7 +39,7 @@ fn check(mut url: Url) -> Result<Url, String> {
         return Err("an address with a user or a password is not fetched".to_owned());
     }
     if host(&url).is_empty() {
-        return Err("the address names no host".to_owned());
+        return Err("the address has no host".to_owned());
     }
     url.set_fragment(None);
     Ok(url)
@@ -108,10 +110,10 @@ mod tests {
             ("http://:secret@example.org/", "user or a password"),
             ("example.org", "write the whole address"),
             ("/etc/passwd", "write the whole address"),
-            ("http://", "no address"),
+            ("http://", "not a valid address"),
             ("http://./", "no host"),
-            ("http://1.2.3.4.5/", "no address"),
-            ("http://[fe80::1%25eth0]/", "no address"),
+            ("http://1.2.3.4.5/", "not a valid address"),
+            ("http://[fe80::1%25eth0]/", "not a valid address"),
         ];
         for (text, expected) in cases {
             let refused = read(text).unwrap_err();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
+use mainstay_message::causes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use url::Url;
 
-use super::client::{Web, causes};
+use super::client::Web;
 use super::{body, html, place};
-use crate::tool::{Action, Beside, Invocation, Replay, Told, Tool, Traits};
+use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, schema};
 
 const USUAL: usize = 8;
@@ -60,7 +61,7 @@ struct Arguments {
     count: Option<usize>,
 }
 
-struct Found {
+struct SearchResult {
     title: String,
     url: String,
     snippet: String,
@@ -81,12 +82,12 @@ impl WebSearch {
         let answer = timeout(PATIENCE, self.ask(query, count)).await.map_err(|_| {
             format!("{} did not answer within {} s", self.engine.name(), PATIENCE.as_secs())
         })??;
-        let found = self.engine.found(&answer, count).ok_or_else(|| {
-            format!("{} answered with something that is no list of results", self.engine.name())
+        let found = self.engine.results(&answer, count).ok_or_else(|| {
+            format!("the answer from {} is not a list of results", self.engine.name())
         })?;
         let origin = place::name(self.engine.address());
         if found.is_empty() {
-            return Ok(Outcome::said("Nothing was found. Try other words."));
+            return Ok(Outcome::said("No results. Try other words."));
         }
         let mut lines = String::new();
         for (number, found) in (1..).zip(&found) {
@@ -103,14 +104,14 @@ impl WebSearch {
         let request = self.engine.request(&self.web, query, count).await?;
         let sent = request.header(ACCEPT, "application/json").send().await;
         let response =
-            sent.map_err(|error| format!("{name} cannot be reached: {}", causes(&error)))?;
+            sent.map_err(|error| format!("could not reach {name}: {}", causes(&error)))?;
         let status = response.status();
         let body = body::read(response).await?.unpacked()?;
         if !status.is_success() {
             return Err(self.engine.refused(status.as_u16()));
         }
         serde_json::from_slice(&body.bytes)
-            .map_err(|_| format!("{name} answered with something that is no JSON"))
+            .map_err(|_| format!("the answer from {name} is not valid JSON"))
     }
 }
 
@@ -163,7 +164,7 @@ impl Engine {
         })
     }
 
-    fn found(&self, answer: &Value, count: usize) -> Option<Vec<Found>> {
+    fn results(&self, answer: &Value, count: usize) -> Option<Vec<SearchResult>> {
         let (results, snippet) = match self {
             Engine::Searxng(_) | Engine::Tavily(..) => (answer.get("results")?, "content"),
             // Without results there is no such part.
@@ -182,7 +183,7 @@ impl Engine {
             };
             // What is no address cannot be fetched.
             let url = place::read(url).ok()?.to_string();
-            Some(Found {
+            Some(SearchResult {
                 title: text("title", LONGEST_TITLE),
                 url,
                 snippet: text(snippet, LONGEST_SNIPPET),
@@ -195,12 +196,12 @@ impl Engine {
         let name = self.name();
         match (self, status) {
             (Engine::Searxng(_), 403) => format!(
-                "{name} refused (403): its settings must allow the format json; the user can mend that"
+                "{name} refused (403): its settings must allow the json format; the user can fix that"
             ),
             (_, 401 | 403) => {
                 format!("{name} refused the key ({status}); the user has to check it")
             }
-            (_, 402 | 429) => format!("{name} takes no more searches now ({status})"),
+            (_, 402 | 429) => format!("{name} accepts no more searches right now ({status})"),
             _ => format!("{name} failed with status {status}"),
         }
     }
@@ -208,14 +209,14 @@ impl Engine {
 
 fn secret(value: &str) -> Result<HeaderValue, String> {
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| "the key holds characters that cannot be sent".to_owned())?;
+        .map_err(|_| "the key contains characters that cannot be sent".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 /// Words without markup, on one line, and not too many.
 fn plain(text: &str, longest: usize) -> String {
-    let words = html::words(text);
+    let words = html::plain_text(text);
     let end = words.floor_char_boundary(longest);
     if end < words.len() { format!("{} …", &words[..end]) } else { words }
 }
@@ -233,13 +234,13 @@ impl Tool for WebSearch {
     fn traits(&self) -> Traits {
         Traits {
             replay: Replay::Pure,
-            beside: Beside::Others,
+            concurrency: Concurrency::Parallel,
             wall: PATIENCE + Duration::from_secs(70),
         }
     }
 
-    fn told(&self) -> Told {
-        Told::Usually
+    fn exposure(&self) -> Exposure {
+        Exposure::ByDefault
     }
 
     fn action(&self, _call: &Invocation<'_>) -> Action {
@@ -254,7 +255,7 @@ impl Tool for WebSearch {
             };
             match self.search(&given).await {
                 Ok(outcome) => outcome,
-                Err(wrong) => Outcome::failed(format!("No search was made: {wrong}.")),
+                Err(wrong) => Outcome::failed(format!("The search failed: {wrong}.")),
             }
         })
     }

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use mainstay_tools::keeper::{Attached, Collected, How, KeeperError, Why};
+use mainstay_tools::keeper::{Attached, Collected, Exit, KeeperError, KillReason};
 
 use crate::scene::{Scene, children, in_time, job, kill, mark, parent, running, until, worker};
 
@@ -33,7 +33,7 @@ async fn a_killed_agents_command_is_collected_by_the_next_and_ran_once() {
     assert_eq!((jobs.len(), jobs[0].key.as_str()), (1, "call"));
     assert!(jobs[0].ended.is_none());
     std::fs::write(file.with_extension("go"), "").unwrap();
-    assert_eq!(in_time(scene.keeper.ended("call")).await.unwrap().how, How::Code(6));
+    assert_eq!(in_time(scene.keeper.ended("call")).await.unwrap().how, Exit::Code(6));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
     // It is this agent's keeper now.
     assert_eq!(scene.keeper.name().await.unwrap(), name);
@@ -54,7 +54,7 @@ async fn a_command_that_ended_while_no_agent_ran_is_collected() {
         panic!("the keeper is gone");
     };
     let ended = in_time(scene.keeper.ended("call")).await.unwrap();
-    assert_eq!((ended.how, ended.output.text().as_str()), (How::Code(3), "out\n"));
+    assert_eq!((ended.how, ended.output.text().as_str()), (Exit::Code(3), "out\n"));
     scene.keeper.leave().await;
     assert!(running(&mark).is_empty());
 }
@@ -76,7 +76,7 @@ async fn after_its_grace_a_keeper_kills_everything_and_its_spool_tells() {
     let Collected::Ended(ended) = scene.keeper.collect(&name, "call") else {
         panic!("the spool does not tell");
     };
-    assert_eq!(ended.how, How::Killed(Why::AgentGone));
+    assert_eq!(ended.how, Exit::Killed(KillReason::AgentGone));
     assert_eq!(ended.output.text(), "out\n");
     assert_eq!(scene.keeper.collect(&name, "another"), Collected::NeverStarted);
 }
@@ -152,7 +152,7 @@ async fn a_notice_reaches_the_agent_that_comes_after() {
     background.background = true;
     scene.keeper.start(&name, &background).await.unwrap();
     let first = in_time(endings.recv()).await.unwrap();
-    assert_eq!((first.key.as_str(), first.ended.how), ("server", How::Code(9)));
+    assert_eq!((first.key.as_str(), first.ended.how), ("server", Exit::Code(9)));
 
     let another = scene.another();
     let mut again = another.endings();
@@ -247,7 +247,7 @@ async fn heavy_an_agent_killed_at_any_time_leaves_no_doubt() {
         let written = std::fs::read_to_string(&file).unwrap_or_default();
         match found {
             Some(ended) => {
-                assert_eq!((ended.how, written.as_str()), (How::Code(7), "x\n"), "round {round}");
+                assert_eq!((ended.how, written.as_str()), (Exit::Code(7), "x\n"), "round {round}");
                 ran += 1;
             }
             None => {

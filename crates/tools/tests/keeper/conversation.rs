@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_tools::keeper::{Conversation, How, KeeperError, Why};
+use mainstay_tools::keeper::{Conversation, Exit, KeeperError, KillReason};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::scene::{Scene, in_time, job, mark, running, until};
@@ -28,7 +28,7 @@ async fn what_is_said_reaches_a_process_and_what_it_answers_comes_back() {
     drop(writes);
     assert_eq!(in_time(lines.next_line()).await.unwrap(), None);
     let ended = in_time(scene.keeper.watch("echo")).await.unwrap();
-    assert_eq!((ended.how, ended.output.text()), (How::Code(5), "oh\n".repeat(100)));
+    assert_eq!((ended.how, ended.output.text()), (Exit::Code(5), "oh\n".repeat(100)));
     scene.keeper.leave().await;
 }
 
@@ -58,7 +58,7 @@ async fn it_ends_with_all_it_started_when_nobody_holds_it() {
     drop(told);
     until("all of it ends", PATIENCE, || running(&mark).is_empty()).await;
     let ended = in_time(scene.keeper.watch("deaf")).await.unwrap();
-    assert_eq!(ended.how, How::Killed(Why::Stopped));
+    assert_eq!(ended.how, Exit::Killed(KillReason::Stopped));
     scene.keeper.leave().await;
 }
 

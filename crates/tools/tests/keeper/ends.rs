@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use mainstay_tools::keeper::How;
+use mainstay_tools::keeper::Exit;
 
 use crate::scene::{Scene, children, in_time, job, until, worker};
 
@@ -23,11 +23,13 @@ async fn heavy_a_thousand_short_children_end_with_the_right_codes_and_leave_noth
         let (command, expected) = match number % 5 {
             0 => {
                 let signal = signals[usize::try_from(number / 5).unwrap() % signals.len()];
-                (format!("kill -{signal} $$"), How::Signal(signal))
+                (format!("kill -{signal} $$"), Exit::Signal(signal))
             }
-            1 => (format!("(exit 7) & wait; exit {}", number % 256), How::Code(number % 256)),
-            2 => (format!("(true &); (sleep 0 &); exit {}", number % 256), How::Code(number % 256)),
-            _ => (format!("exit {}", number % 256), How::Code(number % 256)),
+            1 => (format!("(exit 7) & wait; exit {}", number % 256), Exit::Code(number % 256)),
+            2 => {
+                (format!("(true &); (sleep 0 &); exit {}", number % 256), Exit::Code(number % 256))
+            }
+            _ => (format!("exit {}", number % 256), Exit::Code(number % 256)),
         };
         let ended =
             scene.keeper.run(&name, &job(&format!("job-{number}"), &command)).await.unwrap();
@@ -49,7 +51,7 @@ async fn a_key_is_started_once_whoever_asks() {
     let (one, other) = tokio::join!(scene.keeper.run(&name, &job), scene.keeper.run(&name, &job));
     let again = scene.keeper.run(&name, &job).await;
     for ended in [one, other, again] {
-        assert_eq!(ended.unwrap().how, How::Code(4));
+        assert_eq!(ended.unwrap().how, Exit::Code(4));
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
     scene.keeper.leave().await;
@@ -64,7 +66,7 @@ async fn a_job_that_cannot_start_says_why() {
     let ended = scene.keeper.run(&name, &job).await.unwrap();
     assert_eq!(
         ended.how.to_string(),
-        "could not be started: the directory /no/such/place is not there"
+        "could not be started: the directory /no/such/place does not exist"
     );
     scene.keeper.leave().await;
 }
@@ -91,7 +93,7 @@ async fn a_home_with_a_long_path_works() {
     let spool = directory.path().join("d".repeat(120)).join("e".repeat(120));
     let keeper = crate::scene::keeper(spool, Duration::from_secs(1));
     let name = keeper.name().await.unwrap();
-    assert_eq!(keeper.run(&name, &job("a", "exit 5")).await.unwrap().how, How::Code(5));
+    assert_eq!(keeper.run(&name, &job("a", "exit 5")).await.unwrap().how, Exit::Code(5));
     keeper.leave().await;
 }
 

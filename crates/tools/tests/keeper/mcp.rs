@@ -90,7 +90,7 @@ async fn slow_every_bad_program_costs_its_limit_at_most_and_is_told_in_words() {
         ("dumb", "it did not answer within 2 s"),
         ("stillborn", "it ended (exit code 7): there is no database"),
         ("garbage", "it did not answer within 2 s"),
-        ("floods", "it went away before it answered"),
+        ("floods", "it went away before answering"),
     ];
     for (mood, words) in cases {
         let mark = mark();
@@ -130,9 +130,9 @@ async fn slow_every_bad_service_costs_its_limit_at_most_and_is_told_in_words() {
     let cases = [
         (Mood::Hangs, "it did not answer within 2 s"),
         (Mood::Dumb, "it did not answer within 2 s"),
-        (Mood::Stillborn, "it cannot be reached: HTTP 503 Service Unavailable: out of order"),
-        (Mood::Garbage, "what it answered is no message of the protocol"),
-        (Mood::Floods, "it answers more than 4 MiB"),
+        (Mood::Stillborn, "could not reach it: HTTP 503 Service Unavailable: out of order"),
+        (Mood::Garbage, "its answer is not a valid message of the protocol"),
+        (Mood::Floods, "its answer is larger than 4 MiB"),
         (Mood::Refuses, "HTTP 403 Forbidden: not you"),
     ];
     for (mood, words) in cases {
@@ -145,5 +145,5 @@ async fn slow_every_bad_service_costs_its_limit_at_most_and_is_told_in_words() {
     let (client, _, web) = of_service(&scene.keeper, Mood::Well, "x");
     drop(web);
     let failed = in_time(client.list_tools()).await.unwrap_err().to_string();
-    assert!(failed.starts_with("it cannot be reached: "), "{failed}");
+    assert!(failed.starts_with("could not reach it: "), "{failed}");
 }

@@ -2,7 +2,7 @@
 
 use mainstay_message::Redactor;
 use mainstay_message::redactor::Origin;
-use mainstay_tools::keeper::{How, Job, Streams};
+use mainstay_tools::keeper::{Exit, Job, Streams};
 
 use crate::scene::{Scene, in_time, job};
 
@@ -94,7 +94,7 @@ async fn what_a_job_is_given_is_read_whole_and_then_ends() {
     assert_eq!(read.output.text().trim(), "3000000");
     for (key, command) in [("deaf", "echo done"), ("closed", "exec 0<&-; echo done")] {
         let ended = in_time(scene.keeper.run(&keeper, &given(key, command))).await.unwrap();
-        assert_eq!((ended.how, ended.output.text()), (How::Code(0), "done\n".to_owned()));
+        assert_eq!((ended.how, ended.output.text()), (Exit::Code(0), "done\n".to_owned()));
     }
     scene.keeper.leave().await;
 }

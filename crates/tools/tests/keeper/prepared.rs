@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use mainstay_message::Redactor;
 use mainstay_message::redactor::Origin;
-use mainstay_tools::keeper::{Collected, Ended, How, Job, Limits, Program, Why};
+use mainstay_testkit::capability::Capability;
+use mainstay_tools::keeper::{Collected, Ended, Exit, Job, KillReason, Limits, Program};
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
+use serde_json::Value;
 
 use crate::scene::{Scene, children, in_time, job, kill, parent, until, worker};
 
@@ -57,9 +59,17 @@ async fn hold(what: &str, scene: &Scene, name: &str, job: &Job, mut holds: impl 
     panic!("Waited {SOON:?} in vain for: {what}.");
 }
 
-/// Whether processes can be got ready here: without landlock they are not.
+/// Whether processes can be got ready here: without landlock, which only whoever runs the tests may
+/// say is missing, they are not.
 fn is_possible() -> bool {
-    Support::of_kernel().landlock > 0
+    Capability::Landlock.require(Support::of_kernel().landlock > 0)
+}
+
+/// Whether the keeper's log has a line of this kind about a job.
+fn is_logged(scene: &Scene, name: &str, kind: &str, key: &str) -> bool {
+    let log = std::fs::read_to_string(scene.spool().join(name).join("log")).unwrap_or_default();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.into_iter().any(|line| line[kind]["key"] == key)
 }
 
 #[tokio::test]
@@ -70,9 +80,9 @@ async fn a_prepared_job_has_done_nothing_until_it_is_run_and_then_runs_once() {
     for round in 1..=20 {
         let job = counting(&format!("k{round}"), &file);
         if is_possible() && round == 1 {
-            let is_there = || !children(worker).is_empty();
-            hold("its process is there", &scene, &name, &job, is_there).await;
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            // It sleeps: it has come as far as it comes by itself.
+            let waits = || children(worker).iter().any(|(_, state)| *state == 'S');
+            hold("its process waits at its gate", &scene, &name, &job, waits).await;
         } else {
             scene.keeper.prepare(&name, job.clone());
         }
@@ -113,31 +123,32 @@ async fn one_that_is_not_run_is_gone_when_another_starts_or_its_time_is_over() {
     until("nothing is held", SOON, empty).await;
     assert_eq!(lines(&file), 1, "only the other ran");
     // Its time over, it is started like any other.
-    let late = counting("late", &file);
-    scene.keeper.prepare(&name, late.clone());
-    tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(run(&scene, &name, &late).await.how, How::Code(0));
+    assert_eq!(run(&scene, &name, &other).await.how, Exit::Code(0));
     assert_eq!(lines(&file), 2);
     in_time(scene.keeper.leave()).await;
 }
 
 #[tokio::test]
 async fn one_that_cannot_be_started_says_so_when_it_is_run() {
-    let (scene, name, _) = working().await;
+    let (scene, name, worker) = working().await;
     let file = scene.directory.path().join("lines");
     let nowhere = Job { directory: "/nowhere".into(), ..counting("nowhere", &file) };
     let words = vec!["/etc/passwd".to_owned()];
     let no_program = Job { program: Program::Arguments(words), ..counting("no program", &file) };
-    // At once, and when its process has ended already.
+    // At once, and when its process waits or, without a directory, has ended already.
     let twice = [nowhere, no_program].into_iter().flat_map(|job| {
         let later = Job { key: format!("{} later", job.key), ..job.clone() };
-        [(job, 0), (later, 50)]
+        [(job, false), (later, is_possible())]
     });
-    for (job, pause) in twice {
+    for (job, is_awaited) in twice {
         scene.keeper.prepare(&name, job.clone());
-        tokio::time::sleep(Duration::from_millis(pause)).await;
+        if is_awaited {
+            let waits = || children(worker).iter().any(|(_, state)| *state == 'S');
+            let is_over = || is_logged(&scene, &name, "let_go", &job.key);
+            until("its process waits or has ended", SOON, || waits() || is_over()).await;
+        }
         let ended = run(&scene, &name, &job).await;
-        assert!(matches!(ended.how, How::Failed(_)), "{}: {:?}", job.key, ended.how);
+        assert!(matches!(ended.how, Exit::Failed(_)), "{}: {:?}", job.key, ended.how);
     }
     in_time(scene.keeper.leave()).await;
 }
@@ -158,12 +169,8 @@ async fn another_command_of_the_sandbox_cannot_look_into_a_process_that_waits() 
     );
     let looking = busybody(&look, &file);
     in_time(scene.keeper.start(&name, &looking)).await.unwrap();
-    let begun = std::time::Instant::now();
-    while lines(&seen) == 0 && begun.elapsed() < SOON {
-        scene.keeper.prepare(&name, counting("unwanted", &file));
-        tokio::time::sleep(Duration::from_millis(300)).await;
-    }
-    assert!(lines(&seen) > 0, "it is looked for while it waits");
+    let unwanted = counting("unwanted", &file);
+    hold("it is looked for while it waits", &scene, &name, &unwanted, || lines(&seen) > 0).await;
     assert_eq!(lines(&opened), 0, "nobody looks into it");
     in_time(scene.keeper.leave()).await;
 }
@@ -211,22 +218,23 @@ async fn one_that_another_command_stops_holds_nobody_up() {
         let stopped = || children(worker).iter().any(|(_, state)| *state == 'T');
         hold("it is stopped", &scene, &name, &last, stopped).await;
         let before = lines(&file);
+        // The first opens the gate before the second is looked at.
         let (begun, other) = tokio::join!(in_time(scene.keeper.begin(&name, &last.key)), async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            match alone {
-                true => None,
-                false => Some(in_time(scene.keeper.run(&name, &job("beside", "true"))).await),
+            if alone {
+                None
+            } else {
+                Some(in_time(scene.keeper.run(&name, &job("beside", "true"))).await)
             }
         });
         assert_eq!(begun.unwrap(), None);
-        assert!(other.is_none_or(|other| other.unwrap().how == How::Code(0)));
+        assert!(other.is_none_or(|other| other.unwrap().how == Exit::Code(0)));
         assert_eq!(lines(&file), before);
     }
     in_time(scene.keeper.stop("busybody")).await.unwrap();
     let before = lines(&file);
     for alone in [true, false] {
         let last = counting(&format!("last {alone}"), &file);
-        assert_eq!(in_time(scene.keeper.run(&name, &last)).await.unwrap().how, How::Code(0));
+        assert_eq!(in_time(scene.keeper.run(&name, &last)).await.unwrap().how, Exit::Code(0));
     }
     assert_eq!(lines(&file), before + 2);
     in_time(scene.keeper.leave()).await;
@@ -256,8 +264,8 @@ async fn one_that_waits_is_not_taken_for_what_another_left() {
     if since.elapsed() < Duration::from_millis(200) {
         assert!(children(worker).iter().any(|(pid, _)| Some(*pid) == held), "it waits on");
     }
-    assert_eq!(run(&scene, &name, &waits).await.how, How::Code(0));
-    assert!(matches!(in_time(running).await.unwrap().unwrap().how, How::Killed(_)));
+    assert_eq!(run(&scene, &name, &waits).await.how, Exit::Code(0));
+    assert!(matches!(in_time(running).await.unwrap().unwrap().how, Exit::Killed(_)));
     in_time(scene.keeper.leave()).await;
 }
 
@@ -301,21 +309,30 @@ async fn one_that_began_is_read_limited_and_killed_like_any_other() {
     let long = line("long", "head -c 300000 /dev/zero; exit 3");
     scene.keeper.prepare(&name, long.clone());
     let ended = run(&scene, &name, &long).await;
-    assert_eq!((ended.how, ended.output.total), (How::Code(3), 300_000));
+    assert_eq!((ended.how, ended.output.total), (Exit::Code(3), 300_000));
     let wall = Duration::from_millis(300);
     let limits = Limits { wall: Some(wall), ..Limits::default() };
     let slow = Job { limits, ..line("slow", "sleep 300") };
     scene.keeper.prepare(&name, slow.clone());
     let ended = run(&scene, &name, &slow).await;
-    assert_eq!(ended.how, How::Killed(Why::Wall(wall)));
+    assert_eq!(ended.how, Exit::Killed(KillReason::Wall(wall)));
     assert!(ended.took >= wall, "{:?}", ended.took);
     // Its end is not waited for any more.
     let unwanted = line("unwanted", "sleep 300 | cat");
-    for pause in [30, 100] {
-        let unwanted = Job { key: format!("unwanted {pause}"), ..unwanted.clone() };
+    for is_noticed in [false, true] {
+        let unwanted = Job { key: format!("unwanted {is_noticed}"), ..unwanted.clone() };
         scene.keeper.prepare(&name, unwanted.clone());
-        let running = run(&scene, &name, &unwanted);
-        assert!(tokio::time::timeout(Duration::from_millis(pause), running).await.is_err());
+        let runs = || {
+            if is_noticed {
+                is_logged(&scene, &name, "started", &unwanted.key)
+            } else {
+                !children(worker).is_empty()
+            }
+        };
+        tokio::select! {
+            ended = run(&scene, &name, &unwanted) => panic!("it ended: {ended:?}"),
+            () = until("it runs", SOON, runs) => {}
+        }
         until("it is gone", SOON, || children(worker).is_empty()).await;
     }
     in_time(scene.keeper.leave()).await;

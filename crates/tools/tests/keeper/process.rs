@@ -27,7 +27,7 @@ async fn a_process_lives_through_all_its_actions() {
     let mut endings = scene.keeper.endings();
     let start = json!({ "action": "start", "command": "read line; echo got $line; exit 3" });
     let (failed, text, facts) = process(&workplace, "p", start).await;
-    assert!(!failed && text.contains("Started the process p"), "{text}");
+    assert!(!failed && text.contains("Started process p"), "{text}");
     assert!(matches!(&facts[..], [Fact::Background { process, .. }] if process == "p"));
 
     let (_, list, _) = process(&workplace, "l", json!({ "action": "list" })).await;
@@ -72,7 +72,7 @@ async fn a_stopped_process_is_gone_with_all_it_started() {
     assert!(running(&mark).is_empty());
     let (failed, text, _) =
         process(&workplace, "s", json!({ "action": "poll", "process": "q" })).await;
-    assert!(failed && text.contains("No process is called q"), "{text}");
+    assert!(failed && text.contains("There is no process named q"), "{text}");
     scene.keeper.leave().await;
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use mainstay_tools::keeper::{Shown, Why};
+use mainstay_tools::keeper::{KillReason, Shown};
 use serde_json::json;
 
 use super::*;
@@ -20,7 +20,7 @@ fn shown(bytes: &[u8]) -> Shown {
     Shown { head: bytes.to_vec(), total: bytes.len() as u64, ..Shown::default() }
 }
 
-fn heard(moment: Moment, how: How, output: &[u8], errors: &str) -> HookReply {
+fn heard(moment: Moment, how: Exit, output: &[u8], errors: &str) -> HookReply {
     let ended = Ended {
         how,
         took: Duration::ZERO,
@@ -33,26 +33,26 @@ fn heard(moment: Moment, how: How, output: &[u8], errors: &str) -> HookReply {
 }
 
 fn said(moment: Moment, answer: &Value) -> HookReply {
-    heard(moment, How::Code(0), answer.to_string().as_bytes(), "")
+    heard(moment, Exit::Code(0), answer.to_string().as_bytes(), "")
 }
 
 #[test]
 fn exit_codes_mean_what_users_know() {
-    let quiet = heard(Moment::PreToolUse, How::Code(0), b"looked at it\n", "debugging");
+    let quiet = heard(Moment::PreToolUse, Exit::Code(0), b"looked at it\n", "debugging");
     assert_eq!(quiet, HookReply::default());
-    let blocked = heard(Moment::PreToolUse, How::Code(2), b"{}", "no way\n");
+    let blocked = heard(Moment::PreToolUse, Exit::Code(2), b"{}", "no way\n");
     assert_eq!(blocked.block.as_deref(), Some("no way"));
     assert!(blocked.notices.is_empty());
-    let bare = heard(Moment::Stop, How::Code(2), b"", "");
+    let bare = heard(Moment::Stop, Exit::Code(2), b"", "");
     assert_eq!(bare.block.as_deref(), Some("it gave no reason"));
-    let start = heard(Moment::SessionStart, How::Code(2), b"", "broken");
+    let start = heard(Moment::SessionStart, Exit::Code(2), b"", "broken");
     assert_eq!((start.block, start.notices), (None, vec!["broken".to_owned()]));
     for how in [
-        How::Code(1),
-        How::Code(127),
-        How::Signal(11),
-        How::Killed(Why::Wall(Duration::from_secs(1))),
-        How::Failed("no such file".to_owned()),
+        Exit::Code(1),
+        Exit::Code(127),
+        Exit::Signal(11),
+        Exit::Killed(KillReason::Wall(Duration::from_secs(1))),
+        Exit::Failed("no such file".to_owned()),
     ] {
         let failed = heard(Moment::PreToolUse, how, br#"{"decision":"block"}"#, "\nbad\nthings");
         assert_eq!((failed.block, failed.notices.len()), (None, 1));
@@ -67,12 +67,12 @@ fn exit_codes_mean_what_users_know() {
 #[test]
 fn plain_words_are_context_where_context_is_wanted() {
     for moment in [Moment::SessionStart, Moment::UserPromptSubmit] {
-        assert_eq!(heard(moment, How::Code(0), b" it rains\n", "").context, ["it rains"]);
+        assert_eq!(heard(moment, Exit::Code(0), b" it rains\n", "").context, ["it rains"]);
     }
     for moment in [Moment::PreToolUse, Moment::PostToolUse, Moment::Stop] {
-        assert!(heard(moment, How::Code(0), b"it rains", "").context.is_empty());
+        assert!(heard(moment, Exit::Code(0), b"it rains", "").context.is_empty());
     }
-    let long = heard(Moment::UserPromptSubmit, How::Code(0), &[b'x'; 50_000], "");
+    let long = heard(Moment::UserPromptSubmit, Exit::Code(0), &[b'x'; 50_000], "");
     assert!(long.context[0].len() < LONGEST + 100);
 }
 
@@ -81,7 +81,7 @@ fn nonsense_is_a_notice_and_nothing_else() {
     for garbage in [&b"{ not json"[..], b"\xff\xfe\x00", b"bin\0ary", br#"{"decision":"explode"}"#]
     {
         for moment in Moment::ALL {
-            let heard = heard(moment, How::Code(0), garbage, "");
+            let heard = heard(moment, Exit::Code(0), garbage, "");
             assert_eq!(heard.notices.len(), 1, "{moment:?} {garbage:?} {heard:?}");
             assert_eq!(HookReply { notices: Vec::new(), ..heard }, HookReply::default());
         }
@@ -144,9 +144,9 @@ fn the_strictest_of_several_holds_and_the_first_change() {
 fn a_hook_that_has_to_agree_blocks_when_it_fails() {
     let hook = Hook { failure: Failure::Blocks, ..hook(Moment::PreToolUse) };
     let ended = Ended {
-        how: How::Code(1),
+        how: Exit::Code(1),
         ..Ended {
-            how: How::Code(1),
+            how: Exit::Code(1),
             took: Duration::ZERO,
             output: shown(b""),
             errors: None,

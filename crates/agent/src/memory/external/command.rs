@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mainstay_store::Id;
 use mainstay_tools::Keeper;
-use mainstay_tools::keeper::{Ended, How, Job, Limits, Program, Streams};
+use mainstay_tools::keeper::{Ended, Exit, Job, Limits, Program, Streams};
 use serde_json::{Value, json};
 
 use super::super::{Memory, NewMemory, Query, Reply, Trouble};
@@ -124,7 +124,7 @@ fn read(ended: &Ended) -> Reply<Value> {
         // Nobody else reads it.
         let _ = std::fs::remove_file(file);
     }
-    if ended.how != How::Code(0) {
+    if ended.how != Exit::Code(0) {
         let complaint = ended.errors.as_ref().map(|errors| errors.text()).unwrap_or_default();
         let line = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let line: String = line.unwrap_or_default().chars().take(TOLD).collect();

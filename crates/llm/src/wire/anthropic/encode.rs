@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::wire::Quirks;
-use crate::wire::conversation::{Outcome, Part, Piece, Step, steps};
+use crate::wire::conversation::{Outcome, Part, Piece, WireMessage, wire_messages};
 use crate::wire::ids::{IdRule, call_id, object, tool_name};
 use crate::wire::quirks::Form;
 use crate::{Candidate, Effort, Request};
@@ -129,7 +129,7 @@ pub(crate) fn encode(
     quirks: &Quirks,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let most = most(candidate, request, quirks);
-    let steps = steps(request.messages, &candidate.to_string());
+    let steps = wire_messages(request.messages, &candidate.to_string());
     let adaptive = match quirks.effort {
         Form::First => thinks_adaptively(&candidate.model),
         Form::Second => !thinks_adaptively(&candidate.model),
@@ -181,8 +181,8 @@ fn thinks_adaptively(model: &str) -> bool {
 }
 
 /// Whether the conversation stands within a round of calls whose message has no thought of its own.
-fn in_thoughtless_round(steps: &[Step<'_>]) -> bool {
-    let [.., Step::Assistant(parts), Step::Results(_)] = steps else { return false };
+fn in_thoughtless_round(steps: &[WireMessage<'_>]) -> bool {
+    let [.., WireMessage::Assistant(parts), WireMessage::Results(_)] = steps else { return false };
     !matches!(parts.first(), Some(Part::Reasoning(reasoning))
         if reasoning.signature.is_some() || reasoning.sealed.is_some())
 }
@@ -215,13 +215,15 @@ fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
     tools
 }
 
-fn messages(steps: Vec<Step<'_>>) -> Vec<Message<'_>> {
+fn messages(steps: Vec<WireMessage<'_>>) -> Vec<Message<'_>> {
     let mut messages: Vec<Message<'_>> = Vec::with_capacity(steps.len());
     for step in steps {
         let (role, content): (_, Vec<Block<'_>>) = match step {
-            Step::User(content) => ("user", content.into_iter().map(piece).collect()),
-            Step::Assistant(parts) => ("assistant", parts.into_iter().filter_map(part).collect()),
-            Step::Results(outcomes) => ("user", outcomes.into_iter().map(result).collect()),
+            WireMessage::User(content) => ("user", content.into_iter().map(piece).collect()),
+            WireMessage::Assistant(parts) => {
+                ("assistant", parts.into_iter().filter_map(part).collect())
+            }
+            WireMessage::Results(outcomes) => ("user", outcomes.into_iter().map(result).collect()),
         };
         match messages.last_mut() {
             // Results and the user's words after them are one message, results first.

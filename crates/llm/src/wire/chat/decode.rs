@@ -130,7 +130,7 @@ impl Decoder {
     ) -> Result<Progress, Wrong> {
         if data.trim_ascii() == b"[DONE]" {
             if !self.any {
-                return Err(Wrong::Garbage("the stream held no answer".to_owned()));
+                return Err(Wrong::Garbage("the stream contained no answer".to_owned()));
             }
             self.seal(into);
             // The marker alone is an end too: some servers name no reason.
@@ -265,7 +265,8 @@ impl Decoder {
                 at
             }
             None => {
-                let (name, arguments) = (name.to_owned(), String::new());
+                let name = name.to_owned();
+                let arguments = String::new();
                 let draft = Draft::Call { id: id.clone(), name, arguments, extra: None };
                 let at = into.push(draft);
                 self.slots.push(Slot { index: fragment.index, id, at });

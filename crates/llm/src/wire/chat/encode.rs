@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::memo::Whole;
 use crate::provider::Dialect;
-use crate::wire::conversation::{Outcome, Part, Piece, Step, steps_of};
+use crate::wire::conversation::{Outcome, Part, Piece, WireMessage, wire_messages_of};
 use crate::wire::ids::{IdRule, call_id, object, tool_name};
 use crate::wire::json::{DataUrl, Joined, images};
 use crate::wire::quirks::Form;
@@ -183,20 +183,22 @@ fn messages<'a>(
     dialect: Dialect,
 ) -> Vec<Message<'a>> {
     let model = candidate.to_string();
-    let steps = steps_of(piece, whole, &model);
+    let steps = wire_messages_of(piece, whole, &model);
     let mut messages = Vec::with_capacity(steps.len() + 1);
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
         match step {
-            Step::User(content) => messages.push(user(content.into_iter().map(part).collect())),
-            Step::Assistant(parts) => messages.push(assistant(&parts, candidate, dialect)),
-            Step::Results(outcomes) => {
+            WireMessage::User(content) => {
+                messages.push(user(content.into_iter().map(part).collect()));
+            }
+            WireMessage::Assistant(parts) => messages.push(assistant(&parts, candidate, dialect)),
+            WireMessage::Results(outcomes) => {
                 let mut after = Vec::new();
                 for outcome in outcomes {
                     after.extend(pictures(&outcome));
                     messages.push(tool(&outcome, dialect));
                 }
-                if let Some(Step::User(content)) = steps.peek() {
+                if let Some(WireMessage::User(content)) = steps.peek() {
                     after.extend(content.iter().copied().map(part));
                     steps.next();
                 }

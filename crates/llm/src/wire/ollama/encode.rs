@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::wire::chat::Tool;
-use crate::wire::conversation::{Part, Piece, Step, steps};
+use crate::wire::conversation::{Part, Piece, WireMessage, wire_messages};
 use crate::wire::ids::{object, tool_name};
 use crate::wire::json::{Joined, images};
 use crate::wire::quirks::Form;
@@ -72,7 +72,9 @@ struct Function<'a> {
 
 impl<'a> Message<'a> {
     fn new(role: &'static str, content: Joined<'a>) -> Message<'a> {
-        let (thinking, images, tool_calls) = (None, Vec::new(), Vec::new());
+        let thinking = None;
+        let images = Vec::new();
+        let tool_calls = Vec::new();
         Message { role, content, thinking, images, tool_calls, tool_name: None }
     }
 }
@@ -114,11 +116,11 @@ fn messages<'a>(candidate: &Candidate, request: &Request<'a>) -> Vec<Message<'a>
     if !request.system.trim().is_empty() {
         messages.push(Message::new("system", Joined(vec![request.system])));
     }
-    for step in steps(request.messages, &candidate.to_string()) {
+    for step in wire_messages(request.messages, &candidate.to_string()) {
         match step {
-            Step::User(content) => messages.push(user(&content)),
-            Step::Assistant(parts) => messages.push(assistant(&parts)),
-            Step::Results(outcomes) => {
+            WireMessage::User(content) => messages.push(user(&content)),
+            WireMessage::Assistant(parts) => messages.push(assistant(&parts)),
+            WireMessage::Results(outcomes) => {
                 let mut pictures = Vec::new();
                 for outcome in outcomes {
                     let mut words = Joined::of_pieces(&outcome.content);

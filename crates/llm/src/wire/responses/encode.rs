@@ -6,7 +6,7 @@ use mainstay_message::{Schema, ToolSpec};
 use serde::Serialize;
 
 use crate::provider::Dialect;
-use crate::wire::conversation::{Outcome, Part, Piece, Step, steps};
+use crate::wire::conversation::{Outcome, Part, Piece, WireMessage, wire_messages};
 use crate::wire::ids::{IdRule, call_id, object, tool_name};
 use crate::wire::json::DataUrl;
 use crate::wire::quirks::Form;
@@ -116,14 +116,14 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 
 fn input<'a>(candidate: &Candidate, request: &Request<'a>) -> Vec<Item<'a>> {
     let mut items = Vec::new();
-    for step in steps(request.messages, &candidate.to_string()) {
+    for step in wire_messages(request.messages, &candidate.to_string()) {
         match step {
-            Step::User(content) => {
+            WireMessage::User(content) => {
                 let content = content.into_iter().map(piece).collect();
                 items.push(Item::Message { role: "user", content });
             }
-            Step::Assistant(parts) => items.extend(parts.into_iter().filter_map(part)),
-            Step::Results(outcomes) => items.extend(outcomes.into_iter().map(output)),
+            WireMessage::Assistant(parts) => items.extend(parts.into_iter().filter_map(part)),
+            WireMessage::Results(outcomes) => items.extend(outcomes.into_iter().map(output)),
         }
     }
     items

@@ -41,7 +41,7 @@ fn bodies(messages: Vec<Message>) -> Vec<Body> {
 
 fn compaction() -> impl Strategy<Value = Body> {
     let marks = (-1_i64..24, -1_i64..24, prop::collection::vec(0_i64..24, 0..3));
-    (1_i64..4, marks, prop::option::of(words())).prop_map(|(number, marks, summary)| {
+    (1_i64..4, marks, prop::option::of(any_text())).prop_map(|(number, marks, summary)| {
         let (through, trimmed, keeps) = marks;
         let made = Compaction { number, through, trimmed, keeps, summary, ..Compaction::default() };
         Body::Compaction(Box::new(made))

@@ -1,7 +1,7 @@
 //! `mainstay memory search`
 
 use clap::Args;
-use mainstay_memory::facts::{self, Found, Query};
+use mainstay_memory::facts::{self, FoundFact, Query};
 use serde_json::{Value, json};
 
 use crate::context::{Context, open_existing};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
     }
     let half_life = super::settings(context)?.half_life;
     let store = open_existing(&context.settings()?.store)?;
-    let found: Vec<Found> = match engine::find_owner(&store)? {
+    let found: Vec<FoundFact> = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| {
             let query = Query {

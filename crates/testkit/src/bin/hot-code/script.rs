@@ -28,7 +28,9 @@ pub(crate) fn of(functions: &BTreeMap<u64, Function>, touched: &[u64]) -> (Strin
             *cold.entry(name).or_default() += function.size;
         }
     }
-    let (mut text, mut written, mut bytes) = (HEAD.to_owned(), HashSet::new(), 0);
+    let mut text = HEAD.to_owned();
+    let mut written = HashSet::new();
+    let mut bytes = 0;
     for function in touched.iter().filter_map(|address| functions.get(address)) {
         bytes += function.size;
         for name in &function.names {

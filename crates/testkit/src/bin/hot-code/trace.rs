@@ -56,7 +56,8 @@ impl Tracer {
         let child =
             unsafe { command.pre_exec(|| check(ptrace(libc::PTRACE_TRACEME, 0, nothing()))) };
         let first = pid_t::try_from(child.spawn()?.id()).map_err(io::Error::other)?;
-        let (mut options, mut result) = (Some(()), 0);
+        let mut options = Some(());
+        let mut result = 0;
         loop {
             let mut status = 0;
             // SAFETY: `status` is ours.
@@ -141,7 +142,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Where the program lies in the memory of a process; nothing where it runs another one.
+    /// Where the program lies in the memory of a process. Returns `None` if it runs another one.
     fn base(&self, pid: pid_t) -> Option<u64> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
         let program = self.program.to_str()?;

@@ -8,7 +8,7 @@ use super::{Findings, is_name, list};
 
 /// Where a shape keeps the parts of a tool.
 pub(super) struct Keys {
-    /// The object that the parts are in; nothing where they are in the tool itself.
+    /// The object that the parts are in, or `None` if they are in the tool itself.
     pub(super) function: Option<&'static str>,
     /// The schema.
     pub(super) schema: &'static str,

@@ -23,7 +23,7 @@ async fn assert_closed(place: &Place, path: &str) {
         assert!(outcome.failed, "{tool} {path}: {outcome:?}");
         assert!(!data(&outcome).contains("secret"), "{tool} {path}: {outcome:?}");
         if tool != "glob" {
-            assert_says(&outcome, "which no tool opens");
+            assert_says(&outcome, "which tools cannot open");
         }
     }
 }
@@ -82,7 +82,7 @@ async fn what_is_lent_is_read_and_never_changed_and_opens_nothing_else() {
         let path = format!("../home/skills/{path}");
         let read = place.call("read_file", json!({ "path": path })).await;
         assert!(read.failed && !data(&read).contains("secret"), "{path}: {read:?}");
-        assert_says(&read, "which no tool opens");
+        assert_says(&read, "which tools cannot open");
     }
     for (tool, arguments) in [
         ("write_file", json!({ "path": "../home/skills/one/SKILL.md", "content": "mine" })),
@@ -167,13 +167,13 @@ async fn a_pipe_makes_no_tool_wait() {
         ("edit_file", json!({ "path": "pipe", "old": "a", "new": "b" })),
         ("grep", json!({ "path": "pipe", "pattern": "a" })),
     ] {
-        assert_fails(&promptly(&place, tool, arguments).await, "no regular file");
+        assert_fails(&promptly(&place, tool, arguments).await, "not a regular file");
     }
     assert_eq!(
         data(&promptly(&place, "grep", json!({ "pattern": "word" })).await),
         "text\n1:word\n"
     );
-    assert!(data(&promptly(&place, "list", json!({})).await).contains("pipe (no regular file)"));
+    assert!(data(&promptly(&place, "list", json!({})).await).contains("pipe (not a regular file)"));
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn endless_files_end() {
     let place = Place::new();
     assert_fails(
         &promptly(&place, "read_file", json!({ "path": "/dev/zero" })).await,
-        "no regular file",
+        "not a regular file",
     );
     let other = format!("/proc/{}", std::os::unix::process::parent_id());
     let outcome =
@@ -230,7 +230,7 @@ async fn what_the_process_knows_of_itself_is_closed() {
     let own = format!("/proc/{}/task/{}/environ", std::process::id(), std::process::id());
     for path in ["/proc/self/environ", "/proc/thread-self/environ", &own, "environment"] {
         let outcome = place.call("read_file", json!({ "path": path })).await;
-        assert_fails(&outcome, "which no tool opens");
+        assert_fails(&outcome, "which tools cannot open");
     }
 }
 

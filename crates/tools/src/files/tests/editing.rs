@@ -52,7 +52,7 @@ async fn an_edit_that_does_not_fit_changes_nothing_and_helps() {
     ] {
         assert_fails(&place.call("edit_file", given).await, "Give either");
     }
-    assert_fails(&edit(&place, "none", "x", "y").await, "There is no file");
+    assert_fails(&edit(&place, "none", "x", "y").await, "does not exist");
     assert_eq!(place.content("a"), "let total = 1;\nx\nx\n");
     let all = json!({ "path": "a", "old": "x", "new": "y", "all": true });
     assert_works(&place.call("edit_file", all).await);
@@ -76,7 +76,7 @@ async fn a_byte_order_mark_stays_and_a_binary_file_is_refused() {
 async fn a_file_that_is_too_big_is_not_edited() {
     let place = Place::new();
     place.file("a", format!("one\n{}", "x".repeat(16 << 20)));
-    assert_fails(&edit(&place, "a", "one", "1").await, "too big to edit (16 MiB)");
+    assert_fails(&edit(&place, "a", "one", "1").await, "too large to edit (16 MiB)");
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn an_interrupted_edit_is_settled_by_what_is_in_the_file() {
     fs::remove_file(place.path("a")).unwrap();
     let settled = place.settle("edit_file", &given, plan.as_ref()).await;
     assert!(
-        matches!(&settled, Settled::Unknown(words) if words.contains("not there")),
+        matches!(&settled, Settled::Unknown(words) if words.contains("no longer exists")),
         "{settled:?}"
     );
     // There was no plan, because the edit did not fit.

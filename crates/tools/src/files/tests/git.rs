@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Place, assert_says, assert_works, said};
 
-const MODIFIED: &str = "changes that git does not hold";
-const UNTRACKED: &str = "not tracked";
+const MODIFIED: &str = "changes that are not in git";
+const UNTRACKED: &str = "untracked.";
 
 fn git(directory: &Path, arguments: &[&str]) {
     let output = Command::new("git")
@@ -133,7 +133,9 @@ async fn what_cannot_be_known_is_said_to_be_unknown() {
     place.file("a", "one\n");
     git(root, &["add", "a"]);
     place.file(".git/index", "garbage that is no index at all");
-    assert!(written(&place, "a").await.contains("is not known: its index is of an unknown kind"));
+    assert!(
+        written(&place, "a").await.contains("has the old content: its index is of an unknown kind")
+    );
 
     let place = Place::new();
     let root = &place.workplace.workspace;
@@ -142,7 +144,9 @@ async fn what_cannot_be_known_is_said_to_be_unknown() {
     git(root, &["add", "a"]);
     git(root, &["update-index", "--split-index"]);
     place.file("b", "one\n");
-    assert!(written(&place, "b").await.contains("is not known: its index is split or sparse"));
+    assert!(
+        written(&place, "b").await.contains("has the old content: its index is split or sparse")
+    );
 }
 
 #[test]

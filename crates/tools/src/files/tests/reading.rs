@@ -104,12 +104,12 @@ async fn what_is_no_text_is_told_as_such() {
     assert_fails(&place.call("read_file", json!({ "path": "directory" })).await, "Use `list`");
     assert_fails(
         &place.call("read_file", json!({ "path": "nothing" })).await,
-        "There is no file nothing",
+        "nothing does not exist",
     );
     assert_fails(&place.call("read_file", json!({ "path": "" })).await, "empty");
     assert_fails(
         &place.call("read_file", json!({ "path": "program/x" })).await,
-        "cannot be reached",
+        "Could not resolve",
     );
 }
 

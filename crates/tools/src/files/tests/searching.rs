@@ -37,9 +37,9 @@ async fn a_listing_is_sorted_and_leaves_out_what_is_ignored() {
     assert_eq!(found(&place, "list", json!({ "depth": 9 })).await, deep);
     assert_eq!(found(&place, "list", json!({ "path": ".hidden" })).await, "word.txt (7 bytes)\n");
     let outcome = place.call("list", json!({})).await;
-    assert_says(&outcome, "5 more directly in it, hidden, ignored or closed.");
+    assert_says(&outcome, "5 more entries in it are hidden, ignored or closed.");
     assert_says(&place.call("list", json!({ "path": "program" })).await, "Use read_file");
-    assert_fails(&place.call("list", json!({ "path": "none" })).await, "There is nothing at none");
+    assert_fails(&place.call("list", json!({ "path": "none" })).await, "none does not exist");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn names_are_found_newest_first_and_hidden_ones_when_named() {
         found(&place, "glob", json!({ "pattern": "*.rs", "path": "src/deep" })).await,
         "src/deep/word.rs\n"
     );
-    assert_says(&place.call("glob", json!({ "pattern": "*.c" })).await, "No file below . matches");
+    assert_says(&place.call("glob", json!({ "pattern": "*.c" })).await, "No files match under .");
     assert_fails(&place.call("glob", json!({ "pattern": "[" })).await, "not valid");
     assert_fails(
         &place.call("glob", json!({ "pattern": "*", "path": "program" })).await,
@@ -115,8 +115,14 @@ async fn contents_are_found_without_ignored_hidden_and_binary_files() {
     // A file that is named is searched, whatever the rules say.
     assert_eq!(grep(json!({ "pattern": "n", "path": "noise.log" })).await, "noise.log\n1:needle\n");
     assert_eq!(grep(json!({ "pattern": "n", "path": "program" })).await, "");
-    assert_fails(&place.call("grep", json!({ "pattern": "(" })).await, "no regular expression");
-    assert_fails(&place.call("grep", json!({ "pattern": "a\nb" })).await, "no regular expression");
+    assert_fails(
+        &place.call("grep", json!({ "pattern": "(" })).await,
+        "not a valid regular expression",
+    );
+    assert_fails(
+        &place.call("grep", json!({ "pattern": "a\nb" })).await,
+        "not a valid regular expression",
+    );
 }
 
 #[tokio::test]
@@ -145,7 +151,7 @@ async fn matches_are_cut_in_number_and_in_length() {
     place.file("many", "needle\n".repeat(5_000));
     let outcome = place.call("grep", json!({ "pattern": "needle" })).await;
     assert_eq!(data(&outcome).lines().count(), 201);
-    assert_says(&outcome, "The search ended at 200 matching lines");
+    assert_says(&outcome, "Stopped after 200 matching lines");
     let count = place.call("grep", json!({ "pattern": "needle", "files_only": true })).await;
     assert_eq!(data(&count), "many: 5000\n");
 
@@ -156,7 +162,7 @@ async fn matches_are_cut_in_number_and_in_length() {
 
     place.file("many", format!("needle {}", "x".repeat(20 << 20)));
     let outcome = place.call("grep", json!({ "pattern": "needle" })).await;
-    assert_says(&outcome, "No matches. 1 file could not be searched, among them many.");
+    assert_says(&outcome, "No matches. 1 file could not be searched, including many.");
 }
 
 #[test]

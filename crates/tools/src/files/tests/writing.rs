@@ -127,7 +127,7 @@ async fn a_run_after_a_crash_is_not_refused_because_of_its_own_first_run() {
     let place = Place { workplace, ..place };
     let again = place.run("write_file", &given, plan.as_ref()).await;
     assert_works(&again);
-    assert_says(&again, "Wrote a (4 bytes). It was there already");
+    assert_says(&again, "Wrote a (4 bytes). It already existed");
     let Fact::File { changed, .. } = &again.facts[0] else { panic!("{again:?}") };
     assert!(changed);
 }
@@ -154,7 +154,7 @@ async fn the_same_content_is_no_change() {
     let path = place.file("a", "same\n");
     let inode = fs::metadata(&path).unwrap().ino();
     let outcome = write(&place, "a", "same\n").await;
-    assert_eq!(said(&outcome), "a had exactly this content already.");
+    assert_eq!(said(&outcome), "a already had exactly this content.");
     assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
     let Fact::File { changed, .. } = &outcome.facts[0] else { panic!("{outcome:?}") };
     assert!(!changed);
@@ -169,7 +169,7 @@ async fn other_line_ends_a_deleted_file_and_a_directory_are_told() {
     assert_says(&write(&place, "a", "z\n").await, "had been deleted");
     fs::create_dir(place.path("directory")).unwrap();
     assert_fails(&write(&place, "directory", "").await, "is a directory");
-    assert_fails(&write(&place, "a/b", "").await, "cannot be reached");
+    assert_fails(&write(&place, "a/b", "").await, "Could not resolve");
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_huge_file_is_replaced_without_being_compared() {
     let place = Place::new();
     let path = place.file("huge", "x");
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(70 << 20).unwrap();
-    assert_says(&write(&place, "huge", "small\n").await, "too big (70 MiB)");
+    assert_says(&write(&place, "huge", "small\n").await, "too large (70 MiB)");
     assert_eq!(place.content("huge"), "small\n");
 }
 

@@ -16,9 +16,9 @@ impl CharacterMap {
     /// Reads a table.
     pub(super) fn read(program: &[u8]) -> Self {
         let mut map = Self::default();
-        let mut waiting: Vec<Word> = Vec::new();
-        for word in words(program) {
-            let Word::Name(name) = &word else {
+        let mut waiting: Vec<Token> = Vec::new();
+        for word in tokens(program) {
+            let Token::Name(name) = &word else {
                 if waiting.len() <= 3 * MOST {
                     waiting.push(word);
                 }
@@ -41,7 +41,7 @@ impl CharacterMap {
         map
     }
 
-    /// The text of a code; nothing where the table does not have it.
+    /// The text of a code. Returns `None` if the table does not have it.
     pub(super) fn text(&self, code: u32) -> Option<String> {
         let after = self.ranges.partition_point(|(first, ..)| *first <= code);
         let (first, last, text) = self.ranges[..after].last()?;
@@ -66,9 +66,9 @@ impl CharacterMap {
         })
     }
 
-    fn take_spaces(&mut self, words: &[Word]) {
+    fn take_spaces(&mut self, words: &[Token]) {
         for pair in words.chunks_exact(2) {
-            if let [Word::Bytes(first), Word::Bytes(last)] = pair
+            if let [Token::Bytes(first), Token::Bytes(last)] = pair
                 && first.len() == last.len()
                 && self.spaces.len() < MOST
             {
@@ -77,26 +77,26 @@ impl CharacterMap {
         }
     }
 
-    fn take_single(&mut self, words: &[Word]) {
+    fn take_single(&mut self, words: &[Token]) {
         for pair in words.chunks_exact(2) {
-            if let [Word::Bytes(code), Word::Bytes(text)] = pair {
+            if let [Token::Bytes(code), Token::Bytes(text)] = pair {
                 self.add(number(code), number(code), text);
             }
         }
     }
 
-    fn take_ranges(&mut self, words: &[Word]) {
+    fn take_ranges(&mut self, words: &[Token]) {
         let mut words = words.iter();
-        while let (Some(Word::Bytes(first)), Some(Word::Bytes(last)), Some(to)) =
+        while let (Some(Token::Bytes(first)), Some(Token::Bytes(last)), Some(to)) =
             (words.next(), words.next(), words.next())
         {
             let (first, last) = (number(first), number(last));
             match to {
-                Word::Bytes(text) => self.add(first, last, text),
-                Word::Name(b"[") => {
+                Token::Bytes(text) => self.add(first, last, text),
+                Token::Name(b"[") => {
                     let mut code = first;
                     for word in words.by_ref() {
-                        let Word::Bytes(text) = word else { break };
+                        let Token::Bytes(text) = word else { break };
                         self.add(code, code, text);
                         code = code.saturating_add(1);
                     }
@@ -121,7 +121,7 @@ impl CharacterMap {
 }
 
 #[derive(Debug)]
-enum Word<'p> {
+enum Token<'p> {
     Bytes(Vec<u8>),
     /// An operator, a name, a number: only some operators matter.
     Name(&'p [u8]),
@@ -132,7 +132,7 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 /// The words of a program: strings of digits in angles, and the rest.
-fn words(program: &[u8]) -> impl Iterator<Item = Word<'_>> {
+fn tokens(program: &[u8]) -> impl Iterator<Item = Token<'_>> {
     let mut rest = program;
     std::iter::from_fn(move || {
         loop {
@@ -142,12 +142,12 @@ fn words(program: &[u8]) -> impl Iterator<Item = Word<'_>> {
                     let end = after.iter().position(|byte| *byte == b'>').unwrap_or(after.len());
                     let digits = &after[..end];
                     rest = after.get(end + 1..).unwrap_or_default();
-                    return Some(Word::Bytes(hexadecimal(digits)));
+                    return Some(Token::Bytes(hexadecimal(digits)));
                 }
                 b'[' | b']' => {
                     let word = &rest[..1];
                     rest = after;
-                    return Some(Word::Name(word));
+                    return Some(Token::Name(word));
                 }
                 b'%' => {
                     let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
@@ -161,7 +161,7 @@ fn words(program: &[u8]) -> impl Iterator<Item = Word<'_>> {
                     rest = &rest[end..];
                     // How many follow is said before each list; nobody needs it.
                     if !word.iter().all(u8::is_ascii_digit) {
-                        return Some(Word::Name(word));
+                        return Some(Token::Name(word));
                     }
                 }
                 _ => rest = after,

@@ -180,7 +180,7 @@ const MARKED: &[(&str, &str)] = &[
     ("hungarumlaut", "OŐUŰoőuű"),
 ];
 
-/// The text of a glyph by its name; nothing where the name says nothing.
+/// The text of a glyph by its name. Returns `None` if the name says nothing.
 pub(super) fn text(name: &str) -> Option<String> {
     // A variant of a glyph shows the same.
     let name = match name.split_once('.') {
@@ -256,7 +256,7 @@ pub(super) fn standard() -> Box<[String; 256]> {
     texts
 }
 
-/// An encoding by its name; nothing where nobody knows it.
+/// An encoding by its name. Returns `None` if nobody knows it.
 pub(super) fn named_encoding(name: &[u8]) -> Option<Box<[String; 256]>> {
     match name {
         b"WinAnsiEncoding" => Some(by_encoding(WINDOWS_1252)),

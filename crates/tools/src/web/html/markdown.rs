@@ -100,7 +100,7 @@ impl Writer {
         if let Some((_, _, from)) = self.main.take() {
             self.mains.push(from..self.out.len());
         }
-        let title = words(&self.title).chars().take(LONGEST).collect();
+        let title = single_spaced(&self.title).chars().take(LONGEST).collect();
         let inside: usize = self.mains.iter().map(Range::len).sum();
         let text = match (self.mains.first(), self.mains.last()) {
             (Some(first), Some(last)) if self.keep == Keep::Content && inside >= ENOUGH => {
@@ -224,7 +224,7 @@ impl Writer {
                 }
             }
             "img" => {
-                if let Some(shown) = attributes.get("alt").map(|alt| words(&alt))
+                if let Some(shown) = attributes.get("alt").map(|alt| single_spaced(&alt))
                     && !shown.is_empty()
                 {
                     self.settle();
@@ -411,6 +411,6 @@ fn around(name: &str) -> Gap {
 }
 
 /// The words of a text, with one space between them.
-fn words(text: &str) -> String {
+fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -85,9 +85,9 @@ async fn what_goes_wrong_is_told_without_the_key() {
         (Engine::Brave(base.clone(), key("open-this-door")), "Brave refused the key (401)"),
         (Engine::Tavily(base.clone(), missing), "the variable X is not set"),
         (Engine::Tavily(base.clone(), key("bad\nkey")), "cannot be sent"),
-        (Engine::Searxng(at(&no_json)), "no JSON"),
-        (Engine::Searxng(at(&no_list)), "no list of results"),
-        (Engine::Searxng("http://127.0.0.1:1/".parse().unwrap()), "cannot be reached"),
+        (Engine::Searxng(at(&no_json)), "is not valid JSON"),
+        (Engine::Searxng(at(&no_list)), "is not a list of results"),
+        (Engine::Searxng("http://127.0.0.1:1/".parse().unwrap()), "could not reach SearXNG"),
     ];
     for (engine, words) in cases {
         let outcome = call(&search(engine), &json!({ "query": "x" })).await;
@@ -95,5 +95,5 @@ async fn what_goes_wrong_is_told_without_the_key() {
         assert!(!format!("{outcome:?}").contains("open-this-door"));
     }
     let outcome = call(&search(Engine::Searxng(at(&nothing))), &json!({ "query": "x" })).await;
-    assert!(!outcome.failed && said(&outcome).contains("Nothing was found"), "{outcome:?}");
+    assert!(!outcome.failed && said(&outcome).contains("No results"), "{outcome:?}");
 }
