@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mainstay_store::{Location, Options, Schema, Store, params};
-use mainstay_testkit::model::{Asked, ModelServer, Reply, Shape};
+use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use mainstay_testkit::process::wait_for;
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ struct Two {
 }
 
 /// A model that runs a command which waits for a file, and says its name in the end.
-fn speaker(name: &'static str) -> impl FnMut(&Asked) -> Reply + Send + 'static {
-    move |asked: &Asked| match asked.results().len() {
+fn speaker(name: &'static str) -> impl FnMut(&ModelRequest) -> Reply + Send + 'static {
+    move |asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "./wait.sh" })),
         _ => Reply::text(format!("I am {name}.")),
     }
@@ -33,7 +33,7 @@ impl Two {
         Self::with(speaker("other"))
     }
 
-    fn with(other: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+    fn with(other: impl FnMut(&ModelRequest) -> Reply + Send + 'static) -> Self {
         let world = World::new(speaker("local"));
         let two = Self { world, other: ModelServer::start(other) };
         two.configure("model = \"local/qwen\"", true);
@@ -140,7 +140,7 @@ fn fallbacks_are_kept_and_one_that_is_gone_is_left_out() {
 #[test]
 fn a_kept_fallback_is_asked_when_the_first_model_fails() {
     // The other model fails once its turn was taken up.
-    let two = Two::with(|asked: &Asked| match asked.results().len() {
+    let two = Two::with(|asked: &ModelRequest| match asked.results().len() {
         0 => Reply::call_of("shell", json!({ "command": "./wait.sh" })),
         _ => Reply::status(401, "no longer yours"),
     });
