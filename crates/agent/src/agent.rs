@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use mainstay_journal::SessionId;
+use mainstay_journal::turn::TurnChoices;
 use mainstay_llm::{Candidate, Client};
 use mainstay_message::Redactor;
 use mainstay_store::{Acquired, Holder, OwnerId, ReadTx, Store, WriteTx};
@@ -71,9 +72,24 @@ impl Agent {
     /// The same agent, asking other models.
     #[must_use]
     pub fn asking(&self, chain: Vec<Arc<Candidate>>) -> Self {
-        let Parts { store, owner, client, keeper, endings, children, memory, settings, .. } =
-            &*self.parts;
-        let settings = Settings { chain, ..settings.clone() };
+        let settings = self.settings().clone();
+        let models = chain.iter().map(ToString::to_string).collect();
+        let choices = TurnChoices { models, ..settings.choices.clone() };
+        self.sharing(Settings { chain, choices, ..settings })
+    }
+
+    /// The same agent with other settings, for a turn that was begun with them. It has the same
+    /// keeper, so that what runs in the background goes on, and the same memories.
+    #[must_use]
+    pub fn with_settings(&self, settings: Settings) -> Self {
+        let own = self.settings();
+        let (memory, snapshots) = (own.memory.clone(), own.snapshots.clone());
+        self.sharing(Settings { memory, snapshots, ..settings })
+    }
+
+    /// An agent with these settings that shares everything else.
+    fn sharing(&self, settings: Settings) -> Self {
+        let Parts { store, owner, client, keeper, endings, children, memory, .. } = &*self.parts;
         let parts = Arc::new_cyclic(|parts| Parts {
             // Another window may have room for more tools, or fewer.
             offer: offer(&settings, parts.clone()),
@@ -92,6 +108,11 @@ impl Agent {
     /// The models it asks, the first one first.
     pub fn chain(&self) -> &[Arc<Candidate>] {
         &self.settings().chain
+    }
+
+    /// What is written with every turn that it begins or takes up.
+    pub fn choices(&self) -> &TurnChoices {
+        &self.parts.settings.choices
     }
 
     /// Begins a session in a workspace. Nothing is written but its lease until its first turn: a

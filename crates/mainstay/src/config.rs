@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use build::{Overrides, agent_settings};
+pub(crate) use build::{Overrides, ProfileChoice, agent_settings};
 use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
@@ -81,6 +81,17 @@ impl Config {
         workspace: Option<&Path>,
         output: Output,
     ) -> Result<Self, Error> {
+        Self::load_with(paths, &ProfileChoice::Configured, workspace, output)
+    }
+
+    /// The same with the profile of a turn that is taken up. Where config.toml chooses the same one,
+    /// it counts as chosen there.
+    pub(crate) fn load_with(
+        paths: &Paths,
+        choice: &ProfileChoice,
+        workspace: Option<&Path>,
+        output: Output,
+    ) -> Result<Self, Error> {
         let path = paths.home.join("config.toml");
         let mut config = Self { path, home: paths.home.clone(), ..Self::default() };
         let mut base = read::<File>(&config.path, output)?.unwrap_or_default();
@@ -92,9 +103,17 @@ impl Config {
             let name = base.get("profile").and_then(Value::as_str)?;
             Some((name.to_owned(), "config.toml".to_owned()))
         };
-        let here_and_now = paths.profile.clone().map(|(name, by)| (name, by.to_owned()));
-        let is_asked_for = here_and_now.is_some();
-        config.profile = here_and_now.or_else(by_file);
+        let here_and_now = || paths.profile.clone().map(|(name, by)| (name, by.to_owned()));
+        let (asked_for, by_file) = match choice {
+            ProfileChoice::Configured => (here_and_now(), by_file()),
+            ProfileChoice::OfTurn(None) => (None, None),
+            ProfileChoice::OfTurn(Some(name)) => match by_file() {
+                Some(same) if same.0 == *name => (None, Some(same)),
+                _ => (Some((name.clone(), "the turn".to_owned())), None),
+            },
+        };
+        let is_asked_for = asked_for.is_some();
+        config.profile = asked_for.or(by_file);
         let profile = match &config.profile {
             None => None,
             Some((name, by)) => Some(config.profile_layer(&profiles, name, by)?),
@@ -150,6 +169,12 @@ impl Config {
     /// A provider by its name.
     pub(crate) fn provider(&self, name: &str) -> Result<Provider, Error> {
         build::provider(self, name)
+    }
+
+    /// Whether there is a provider for a model of this name.
+    pub(crate) fn knows_provider_of(&self, model: &str) -> bool {
+        let provider = model.split_once('/').map_or(model, |(provider, _)| provider);
+        known(provider).is_some() || self.file.providers.contains_key(provider)
     }
 
     /// Whether there is a key for a provider. Commands that print one are not run.

@@ -26,6 +26,11 @@ impl Context {
         self.globals.json
     }
 
+    /// The profile that was typed, whatever variables and files say.
+    pub(crate) fn typed_profile(&self) -> Option<&str> {
+        self.globals.profile.as_deref()
+    }
+
     /// Where things are. Commands that need none of it work without a home.
     pub(crate) fn paths(&self) -> Result<Paths, Error> {
         Paths::resolve(&self.globals)

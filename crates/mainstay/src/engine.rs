@@ -97,9 +97,11 @@ pub(crate) fn agent(
     mut over: Overrides,
 ) -> Result<Agent, Error> {
     let paths = context.paths()?;
-    let mut config = Config::load(&paths, Some(workspace), context.output)?;
-    if over.model.is_none() && first_run::ensure_model(context, &paths, &store, owner, &config)? {
-        config = Config::load(&paths, Some(workspace), context.output)?;
+    let load = || Config::load_with(&paths, &over.profile, Some(workspace), context.output);
+    let mut config = load()?;
+    let is_named = over.model.is_some() || !over.models.is_empty();
+    if !is_named && first_run::ensure_model(context, &paths, &store, owner, &config)? {
+        config = load()?;
     }
     over.forbidden = forbidden(&paths);
     let keeper = keeper(&paths, &config)?;
@@ -128,6 +130,19 @@ pub(crate) fn keeper(paths: &Paths, config: &Config) -> Result<Keeper, Error> {
 pub(crate) fn memory_providers(config: &Config, keeper: &Keeper) -> Result<Vec<External>, Error> {
     let described = memory_providers::descriptions(config)?;
     Ok(described.into_iter().map(|one| External::new(one, keeper)).collect())
+}
+
+/// Settings for a turn of a process that has an agent already.
+pub(crate) fn turn_settings(
+    context: &Context,
+    workspace: &Path,
+    mut over: Overrides,
+) -> Result<mainstay_agent::Settings, Error> {
+    let paths = context.paths()?;
+    let output = context.output.quiet();
+    let config = Config::load_with(&paths, &over.profile, Some(workspace), output)?;
+    over.forbidden = forbidden(&paths);
+    agent_settings(&config, &over)
 }
 
 /// The models that a workspace asks, the first one first.

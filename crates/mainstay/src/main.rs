@@ -4,6 +4,7 @@
 //! know SQL, nor open a database itself.
 
 mod chat;
+mod choices;
 mod cli;
 mod commands;
 mod config;

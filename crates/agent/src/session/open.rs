@@ -285,6 +285,18 @@ impl OpenSession {
         self.compaction.other_models();
     }
 
+    /// Takes the session up again with another agent, for a turn that was begun with other settings.
+    /// The lease is kept, so that no other process comes in between.
+    pub fn with_agent(self, agent: Agent) -> Result<Self> {
+        let mut session = Self::load(agent, self.id, self.lease)?;
+        session.trust.asker = self.trust.asker;
+        session.trust.rules = self.trust.rules;
+        session.steering = self.steering;
+        session.pending_notices = self.pending_notices;
+        session.start_hooks_ran = self.start_hooks_ran;
+        Ok(session)
+    }
+
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
     /// parked.
     pub fn ask_here(&mut self, asker: Arc<dyn Asker>) {

@@ -1,7 +1,7 @@
 //! Taking a turn over from the process before: its model call, its calls, its counts.
 
 use mainstay_journal::entry::Body;
-use mainstay_journal::turn::{self, Outcome, Turn};
+use mainstay_journal::turn::{self, Outcome, Turn, TurnChoices};
 use mainstay_journal::{call, entry, model_call};
 use mainstay_message::{AssistantPart, Call};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ pub(crate) async fn abandon_turn(
     cancel: &CancellationToken,
 ) -> Result<()> {
     let mut runner = TurnRunner::new(session, turn, observer, cancel);
-    runner.recover()?;
+    runner.recover(None)?;
     runner.close_calls("something new was asked before it could be run").await?;
     runner.end(Outcome::Interrupted, None)?;
     let message = "the turn before was not finished; what it had begun is recorded".to_owned();
@@ -31,16 +31,19 @@ pub(crate) async fn abandon_turn(
 
 impl TurnRunner<'_> {
     /// Takes over what the process before left: closes its model call, counts its repeats, takes its
-    /// open calls. Returns an answer that was recorded before the turn could be ended.
-    pub(crate) fn recover(&mut self) -> Result<Option<String>> {
+    /// open calls. `choices` are written with it in place of its own. Returns an answer that was
+    /// recorded before the turn could be ended.
+    pub(crate) fn recover(&mut self, choices: Option<&TurnChoices>) -> Result<Option<String>> {
         let agent = self.session.agent.clone();
         let place = self.turn.place();
-        let (budgets, choices) = (agent.settings().budgets, agent.settings().choices.clone());
+        let budgets = agent.settings().budgets;
         let is_child = self.session.lineage.is_child;
         self.commit(|tx| {
             model_call::abandon(tx, place.session)?;
             turn::reopen(tx, place.turn)?;
-            turn::choose(tx, place.turn, &choices)?;
+            if let Some(choices) = choices {
+                turn::choose(tx, place.turn, choices)?;
+            }
             let parent = budget::of_session(place.session);
             if !is_child {
                 budget::open(tx, &parent, None, &budgets.session)?;
@@ -48,7 +51,9 @@ impl TurnRunner<'_> {
             budget::open(tx, &budget::of_turn(place.turn), Some(&parent), &budgets.turn)?;
             Ok(())
         })?;
-        self.turn.choices = Some(choices);
+        if let Some(choices) = choices {
+            self.turn.choices = Some(choices.clone());
+        }
         self.find_account()?;
         let unended_answer = self.replay_entries()?;
         let open = agent.read(|tx| call::open(tx, place.session))?;

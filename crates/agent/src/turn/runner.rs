@@ -68,8 +68,9 @@ impl<'a> TurnRunner<'a> {
         observer: Observer<'a>,
         cancel: &'a CancellationToken,
     ) -> Result<TurnReport> {
+        let choices = session.agent.choices().clone();
         let mut runner = Self::new(session, turn, observer, cancel);
-        let unended_answer = runner.recover()?;
+        let unended_answer = runner.recover(Some(&choices))?;
         runner.announce_turn(true);
         runner.run(unended_answer).await
     }

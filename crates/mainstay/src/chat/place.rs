@@ -14,6 +14,7 @@ use mainstay_message::Content;
 use mainstay_store::{OwnerId, Store};
 
 use crate::chat::asker::ChatAsker;
+use crate::choices::{self, Changes, TurnAgent};
 use crate::commands::run::{Choices, workspace_of};
 use crate::context::Context;
 use crate::engine;
@@ -79,6 +80,27 @@ impl<'a> Place<'a> {
         self.agent = self.agent.asking(chain);
         self.model = Some(model.to_owned());
         Ok(())
+    }
+
+    /// The session with what was chosen for its last turn, which is about to go on: the turns after it
+    /// have the choices of the chat again. Returns it as it was if nothing was recorded.
+    pub(crate) fn for_last_turn(&self, work: OpenSession) -> Result<(OpenSession, Changes), Error> {
+        let Some(turn) = work.last_turn() else { return Ok((work, Changes::default())) };
+        let mut typed = self.choices.overrides();
+        typed.model = self.model.clone().or(typed.model);
+        let made = choices::agent_beside(self.context, &self.agent, &self.workspace, &typed, turn)?;
+        let Some(TurnAgent { agent, changes }) = made else {
+            return Ok((work, Changes::default()));
+        };
+        Ok((work.with_agent(agent)?, changes))
+    }
+
+    /// The session with the choices of the chat, after a turn that had its own.
+    pub(crate) fn for_next_turn(&self, work: OpenSession) -> Result<OpenSession, Error> {
+        if work.last_turn().is_none() {
+            return Ok(work);
+        }
+        Ok(work.with_agent(self.agent.clone())?)
     }
 
     /// Turns to another session of this owner.

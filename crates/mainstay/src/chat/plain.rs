@@ -34,7 +34,7 @@ async fn answer(
     let mut session = place.open_session(None)?;
     let mut exit = Exit::Done;
     if place.session.is_some() && session.last_turn().is_some_and(|turn| turn.outcome.is_none()) {
-        exit = go_on(&mut session, place, turn_output, cancel).await?;
+        (session, exit) = go_on(session, place, turn_output, cancel).await?;
     }
     let mut lines = lines();
     while !cancel.is_cancelled() {
@@ -73,17 +73,23 @@ async fn answer(
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
 }
 
-/// Finishes the turn that is not over.
+/// Finishes the turn that is not over, with what was chosen for it.
 async fn go_on(
-    session: &mut OpenSession,
+    session: OpenSession,
     place: &Place<'_>,
     turn_output: &mut TurnOutput,
     cancel: &CancellationToken,
-) -> Result<Exit, Error> {
-    let ended = session.resume(&mut |event| turn_output.event(&event), cancel).await?;
-    let Some(ended) = ended else { return Ok(Exit::Done) };
+) -> Result<(OpenSession, Exit), Error> {
+    let (mut session, mut changes) = place.for_last_turn(session)?;
+    let mut observer = |event| {
+        turn_output.event(&event);
+        changes.at(&event).iter().for_each(|change| turn_output.event(change));
+    };
+    let ended = session.resume(&mut observer, cancel).await?;
+    let session = place.for_next_turn(session)?;
+    let Some(ended) = ended else { return Ok((session, Exit::Done)) };
     turn_output.ended(&ended, &place.paths)?;
-    Ok(engine::exit(&ended))
+    Ok((session, engine::exit(&ended)))
 }
 
 /// The lines of standard input, as they come. Reading it cannot be given up, so a thread does.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::chat::asker::ChatAsker;
 use crate::chat::conversation::Conversation;
 use crate::chat::input::pictures;
+use crate::choices::Changes;
 use crate::error::Error;
 
 /// What a turn is begun with.
@@ -36,6 +37,8 @@ pub(crate) struct RunningTurn {
     pub(crate) events: UnboundedReceiver<Event>,
     cancel: CancellationToken,
     steering: Steering,
+    /// Whether the turn was begun before, and has choices of its own.
+    is_taken_up: bool,
 }
 
 /// A session that a turn gives back, and how the turn ended.
@@ -103,6 +106,14 @@ impl Conversation<'_> {
                 return;
             }
         };
+        let is_taken_up = matches!(begin, TurnStart::Resume);
+        let (session, changes) = match is_taken_up {
+            false => (session, Changes::default()),
+            true => match self.place.for_last_turn(session) {
+                Ok(chosen) => chosen,
+                Err(error) => return self.failed(&error),
+            },
+        };
         let (sender, events) = unbounded_channel();
         let cancel = CancellationToken::new();
         let steering = session.steering();
@@ -112,8 +123,8 @@ impl Conversation<'_> {
             TurnStart::Compact(focus) => (Task::Compact(focus), None),
         };
         self.screen.begin(words);
-        let task = tokio::spawn(run(session, task, sender, cancel.clone()));
-        self.turn = Some(RunningTurn { task, events, cancel, steering });
+        let task = tokio::spawn(run(session, task, changes, sender, cancel.clone()));
+        self.turn = Some(RunningTurn { task, events, cancel, steering, is_taken_up });
     }
 
     /// Takes the session up.
@@ -153,7 +164,10 @@ impl Conversation<'_> {
                     ended.map(|ended| ended.ending),
                     Some(TurnEnding::Over(Outcome::Answered, _))
                 );
-                self.session = Some(session);
+                self.session = match turn.is_taken_up {
+                    true => self.with_own_choices(session),
+                    false => Some(session),
+                };
             }
             // The record may have gone on without us: the session is taken up anew.
             Ok((session, Err(error))) => {
@@ -172,6 +186,12 @@ impl Conversation<'_> {
         {
             self.send(&words);
         }
+    }
+
+    /// The session with the choices of the chat, after a turn that had its own.
+    fn with_own_choices(&mut self, work: OpenSession) -> Option<OpenSession> {
+        (self.screen.status.model, self.screen.status.window) = self.place.model();
+        self.place.for_next_turn(work).map_err(|error| self.failed(&error)).ok()
     }
 
     /// Shows the session that is taken up, and finishes its last turn where that is not over.
@@ -203,12 +223,17 @@ impl Conversation<'_> {
 async fn run(
     mut session: OpenSession,
     task: Task,
+    mut changes: Changes,
     events: UnboundedSender<Event>,
     cancel: CancellationToken,
 ) -> FinishedTurn {
     let mut observer = |event| {
+        let changes = changes.at(&event);
         // The chat listens as long as the turn runs.
         let _ = events.send(event);
+        for change in changes {
+            let _ = events.send(change);
+        }
     };
     let ended = match task {
         Task::Turn(content) => {

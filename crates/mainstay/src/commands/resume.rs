@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use mainstay_agent::{Agent, OpenSession, Opened};
 use mainstay_journal::session::{self, Session};
-use mainstay_journal::turn::{self, State};
+use mainstay_journal::turn::{self, State, Turn};
 use mainstay_store::{OwnerId, Store, wall_millis};
 use tokio_util::sync::CancellationToken;
 
 use super::run::{Choices, workspace_of};
+use crate::choices::{self, TurnAgent};
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
@@ -21,6 +22,9 @@ use crate::turn_output::TurnOutput;
 ///
 /// Commands that were running are collected, not run again. Without ID, continues the newest
 /// unfinished turn. A finished turn is not repeated; its answer is printed again.
+///
+/// The turn keeps the models, the profile, the budget and the --yes that it was begun with. Each
+/// option changes that one choice for this turn; the others stay.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
     /// Session to continue (a prefix of its ID is enough)
@@ -62,19 +66,42 @@ fn attempt(
         turn_output.no_turn("nothing", "nothing to resume: every turn is finished");
         return Ok(Exit::Done);
     };
-    let last = store.read(|tx| turn::last(tx, session.id))?;
-    let workspace = match last.and_then(|turn| turn.outcome) {
+    let last = || store.read(|tx| turn::last(tx, session.id));
+    let mut turn = last()?;
+    let workspace = match turn.as_ref().and_then(|turn| turn.outcome) {
         // What is over is only told again.
         Some(turn::Outcome::Answered) => PathBuf::from(&session.workspace),
         _ => workspace_of(&session, None)?,
     };
-    let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
+    let agent_for = |turn: Option<&Turn>| {
+        let turn = turn.filter(|turn| goes_on(turn));
+        let typed = args.choices.overrides();
+        choices::agent(context, &store, owner, &workspace, typed, turn)
+    };
+    let mut made = agent_for(turn.as_ref())?;
     let resumed = engine::block_on(async |cancel: CancellationToken| {
-        let Some(mut open_session) = take(args, &agent, &session, turn_output, &cancel).await?
-        else {
-            return Ok(None);
+        let mut open_session = loop {
+            let Some(open_session) =
+                take(args, &made.agent, &session, turn_output, &cancel).await?
+            else {
+                return Ok(None);
+            };
+            // Whoever had the session meanwhile may have chosen otherwise.
+            match last()? {
+                Some(now) if goes_on(&now) && !choices::suits(turn.as_ref(), &now) => {
+                    drop(open_session);
+                    made = agent_for(Some(&now))?;
+                    turn = Some(now);
+                }
+                _ => break open_session,
+            }
         };
-        let ended = open_session.resume(&mut |event| turn_output.event(&event), &cancel).await?;
+        let TurnAgent { agent, changes } = &mut made;
+        let mut observer = |event| {
+            turn_output.event(&event);
+            changes.at(&event).iter().for_each(|change| turn_output.event(change));
+        };
+        let ended = open_session.resume(&mut observer, &cancel).await?;
         let told = ended.as_ref().map_or(Ok(()), |ended| turn_output.ended(ended, &paths));
         open_session.leave().await?;
         agent.leave().await;
@@ -92,6 +119,11 @@ fn attempt(
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// Whether a resume goes on with a turn: one that is over otherwise than by an error is told again.
+fn goes_on(turn: &Turn) -> bool {
+    matches!(turn.outcome, None | Some(turn::Outcome::Failed))
 }
 
 /// The session that is meant.

@@ -8,6 +8,7 @@ use mainstay_agent::{Agent, Input, OpenSession, TurnReport};
 use mainstay_journal::session::Session;
 use tokio_util::sync::CancellationToken;
 
+use crate::choices::{self, Changes, TurnAgent};
 use crate::config::Overrides;
 use crate::context::Context;
 use crate::engine;
@@ -109,14 +110,24 @@ fn attempt(args: &RunArgs, context: &Context, turn_output: &mut TurnOutput) -> R
         (Some(workspace), None) => workspace,
         (None, None) => current_directory()?,
     };
-    let agent = engine::agent(context, store, owner, &workspace, args.choices.overrides())?;
+    let mut taken_up = unfinished(args, &store, known.as_ref())?;
+    let (made, session) = loop {
+        let typed = args.choices.overrides();
+        let made = choices::agent(context, &store, owner, &workspace, typed, taken_up.as_ref())?;
+        let session = match &known {
+            Some(session) => *engine::open(&made.agent, session.id)?,
+            None => made.agent.begin(&workspace, &wording::today())?,
+        };
+        // Whoever had the session meanwhile may have chosen otherwise.
+        match unfinished(args, &store, known.as_ref())? {
+            Some(now) if !choices::suits(taken_up.as_ref(), &now) => taken_up = Some(now),
+            _ => break (made, session),
+        }
+    };
+    let TurnAgent { agent, changes } = made;
     let content = engine::message_content(&agent, &workspace, text, context.output)?;
     let input = Input { content, key: args.key.clone() };
-    let session = match &known {
-        Some(session) => *engine::open(&agent, session.id)?,
-        None => agent.begin(&workspace, &wording::today())?,
-    };
-    let turn = PreparedTurn { session, input: &input, turn_output, paths: &paths };
+    let turn = PreparedTurn { session, input: &input, turn_output, paths: &paths, changes };
     let ended = engine::block_on(async |cancel| turn.done(&agent, cancel).await)??;
     drop(claim);
     Ok(engine::exit(&ended))
@@ -138,6 +149,18 @@ fn known_session(
         (None, None) => Ok(None),
     });
     Ok(found?)
+}
+
+/// The turn that the key names, if it is not over: it goes on with what was chosen for it.
+fn unfinished(
+    args: &RunArgs,
+    store: &mainstay_store::Store,
+    session: Option<&Session>,
+) -> Result<Option<mainstay_journal::turn::Turn>, Error> {
+    use mainstay_journal::turn::{State, with_key};
+    let (Some(key), Some(session)) = (&args.key, session) else { return Ok(None) };
+    let turn = store.read(|tx| with_key(tx, session.id, key))?;
+    Ok(turn.filter(|turn| turn.state != State::Ended))
 }
 
 /// The workspace of a session, which it keeps for life: its prompt names it. It must be there.
@@ -162,13 +185,19 @@ struct PreparedTurn<'a> {
     input: &'a Input,
     turn_output: &'a mut TurnOutput,
     paths: &'a Paths,
+    /// What is chosen otherwise than before for a turn that is taken up.
+    changes: Changes,
 }
 
 impl PreparedTurn<'_> {
     /// Does it, tells how it ended, and ends what still runs for it.
     async fn done(mut self, agent: &Agent, cancel: CancellationToken) -> Result<TurnReport, Error> {
-        let Self { session, input, turn_output, paths } = &mut self;
-        let ended = session.turn(input, &mut |event| turn_output.event(&event), &cancel).await?;
+        let Self { session, input, turn_output, paths, changes } = &mut self;
+        let mut observer = |event| {
+            turn_output.event(&event);
+            changes.at(&event).iter().for_each(|change| turn_output.event(change));
+        };
+        let ended = session.turn(input, &mut observer, &cancel).await?;
         // The answer is recorded: nobody has to wait for the clearing up, which is done also where
         // it cannot be printed.
         let told = turn_output.ended(&ended, paths);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use mainstay_agent::budget::Limits;
 use mainstay_agent::policy::{Decision, Policy};
 use mainstay_agent::{Budgets, Settings};
+use mainstay_journal::turn::{Mode, TurnChoices};
 use mainstay_llm::{Api, Candidate, FixedKey, Key, NoKey, Prices, Provider, known};
 use mainstay_tools::Reader;
 
@@ -21,6 +22,10 @@ use crate::{env, redaction};
 pub(crate) struct Overrides {
     /// `--model`
     pub(crate) model: Option<String>,
+    /// The models of a turn that is taken up, the first one first; empty for those of the files.
+    pub(crate) models: Vec<String>,
+    /// Which profile the files are read with.
+    pub(crate) profile: ProfileChoice,
     /// The model that writes summaries, whatever the files say.
     pub(crate) summaries: Option<String>,
     /// `--budget`, in dollars for the turn.
@@ -31,16 +36,33 @@ pub(crate) struct Overrides {
     pub(crate) forbidden: Vec<PathBuf>,
 }
 
+/// Which profile the files are read with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ProfileChoice {
+    /// The one that is asked for here and now, or that config.toml chooses.
+    #[default]
+    Configured,
+    /// That of a turn that is taken up; `None` if the turn was begun without one.
+    OfTurn(Option<String>),
+}
+
 /// What the engine is told.
 pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settings, Error> {
     let file = &config.file;
     let policy = policy(config)?;
+    let (chain, budgets) = (chain(config, over)?, budgets(config, over)?);
     let mut settings = Settings {
-        chain: chain(config, over)?,
+        choices: TurnChoices {
+            models: chain.iter().map(ToString::to_string).collect(),
+            profile: config.profile().map(|(name, _)| name.to_owned()),
+            budget: over.budget.and(budgets.turn.money),
+            mode: if over.yes { Mode::Yes } else { Mode::Ask },
+        },
+        chain,
         max_output: file.max_output,
         temperature: file.temperature,
         policy: if over.yes { policy.answered_yes() } else { policy },
-        budgets: budgets(config, over)?,
+        budgets,
         compaction: super::compaction::compacting(config, over)?,
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
@@ -118,10 +140,13 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
 
 /// The models, the first one first.
 fn chain(config: &Config, over: &Overrides) -> Result<Vec<Arc<Candidate>>, Error> {
-    let first = over.model.as_ref().or(config.file.model.as_ref());
-    let first = first.ok_or_else(|| no_model(config))?;
-    let mut names = vec![first];
-    names.extend(config.file.fallback.iter().filter(|name| *name != first));
+    let mut names: Vec<&String> = over.models.iter().collect();
+    if names.is_empty() {
+        let first = over.model.as_ref().or(config.file.model.as_ref());
+        let first = first.ok_or_else(|| no_model(config))?;
+        names.push(first);
+        names.extend(config.file.fallback.iter().filter(|name| *name != first));
+    }
     names.into_iter().map(|name| candidate(config, name).map(Arc::new)).collect()
 }
 

@@ -54,6 +54,31 @@ fn a_profile_holds_over_the_file_and_one_asked_for_now_over_the_workspace_too() 
 }
 
 #[test]
+fn a_turn_has_its_profile_whatever_is_asked_for_now() {
+    let file = "model = 'ollama/a'\nprofile = 'one'\n[profiles.one]\ntemperature = 0.1\n\
+                [profiles.two]\ntemperature = 0.2\n";
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in [("config.toml", file), (".mainstay.toml", "temperature = 0.9")] {
+        let path = directory.path().join(name);
+        mainstay_store::fsatomic::write(&path, text.as_bytes(), 0o600).unwrap();
+    }
+    let globals = Globals { home: Some(directory.path().to_owned()), ..Globals::default() };
+    let mut paths = Paths::resolve(&globals).unwrap();
+    paths.profile = Some(("nobody".to_owned(), "MAINSTAY_PROFILE"));
+    let of_turn = |name: Option<&str>| {
+        let choice = ProfileChoice::OfTurn(name.map(str::to_owned));
+        let workspace = Some(directory.path());
+        let config = Config::load_with(&paths, &choice, workspace, Output::new(true)).unwrap();
+        let profile = config.profile().map(|(name, _)| name.to_owned());
+        (profile, config.file.temperature)
+    };
+    assert_eq!(of_turn(None), (None, Some(0.9)));
+    // That of config.toml stays below what the workspace wants; another was asked for by name.
+    assert_eq!(of_turn(Some("one")), (Some("one".to_owned()), Some(0.9)));
+    assert_eq!(of_turn(Some("two")), (Some("two".to_owned()), Some(0.2)));
+}
+
+#[test]
 fn nobody_is_chosen_who_was_not_named_or_given_a_key() {
     let file = "model = 'ollama/a'\nfallback = ['mine/b']\n[providers.mine]\n\
                 base_url = 'http://127.0.0.1:1'\n[providers.other]\nbase_url = 'http://me:pw-1-password@h'\n\

@@ -8,6 +8,8 @@ mod background;
 mod cancelling;
 mod chatting;
 mod children;
+mod choices;
+mod choices_killed;
 mod compacted;
 mod compacting;
 mod delegating;
