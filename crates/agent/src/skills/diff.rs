@@ -26,9 +26,9 @@ pub fn visible(text: &str) -> String {
     let mut shown = String::new();
     for letter in text.chars() {
         if is_plain(letter) {
-            shown.push(letter)
+            shown.push(letter);
         } else {
-            shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter)))
+            shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter)));
         }
     }
     shown

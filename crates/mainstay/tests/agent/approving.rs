@@ -61,7 +61,7 @@ fn a_parked_turn_is_approved_by_another_process_and_its_command_runs_once() {
         let approved = with_store(&["approve", id, "--sure"]).ended_with(0);
         assert!(approved.stdout.contains(&format!("resume {session}`")), "{approved:#?}");
         let again = with_store(&["deny", id]).ended_with(1);
-        assert!(again.stderr.contains("approved already, by `mainstay approve`"), "{again:#?}");
+        assert!(again.stderr.contains("already approved by `mainstay approve`"), "{again:#?}");
         let over = with_store(&["resume", &session, "--json"]).ended_with(0);
         assert_eq!(over.event("end")["answer"], "All counted.");
         with_store(&["resume", &session]).ended_with(0);
@@ -280,7 +280,7 @@ fn a_question_is_answered_from_another_process() {
     let answered = world.run(&["answer", id, "2"]).ended_with(0);
     assert!(answered.stdout.contains("Answered: blue"), "{answered:#?}");
     let late = world.run(&["answer", id, "1"]).ended_with(1);
-    assert!(late.stderr.contains("answered already, by `mainstay answer`"), "{late:#?}");
+    assert!(late.stderr.contains("already answered by `mainstay answer`"), "{late:#?}");
     assert_eq!(world.run(&["resume"]).ended_with(0).stdout, "painted blue\n");
     world.model.assert_no_violations();
 }

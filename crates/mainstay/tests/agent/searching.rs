@@ -127,7 +127,7 @@ fn a_model_searches_earlier_sessions_and_reads_them_as_data() {
     let (_, _, list) = looked_up(&json!({}), &["When is it?"], |_| {});
     assert!(list.contains("The most recent sessions") && list.contains(": When is it?"), "{list}");
     let (_, _, wrong) = looked_up(&json!({ "query": "x", "since": "soon" }), &["When?"], |_| {});
-    assert!(wrong.contains("\"soon\" is no time"), "{wrong}");
+    assert!(wrong.contains("\"soon\" is not a valid time"), "{wrong}");
 }
 
 #[test]

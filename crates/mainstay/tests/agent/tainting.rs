@@ -44,7 +44,7 @@ fn a_tainted_session_asks_before_new_places_in_every_process_and_the_audit_shows
     let session = parked.session();
     let request = parked.event("parked")["requests"][0].clone();
     let reason = request["reason"].as_str().unwrap();
-    assert!(reason.contains("has read words from `getent hosts localhost`"), "{reason}");
+    assert!(reason.contains("has read text from `getent hosts localhost`"), "{reason}");
 
     let before = audit(&world, &session);
     assert_eq!(before["tainted_by"], "`getent hosts localhost`");

@@ -137,7 +137,7 @@ fn a_budget_stops_the_turn_before_the_call_that_would_pass_it() {
     let world = World::new(counting(5));
     world.configure_more("[models.\"local/qwen\"]\ninput = 100.0\noutput = 100.0");
     let parked = world.run(&["run", "--yes", "--budget", "0.01", "count"]).ended_with(3);
-    assert!(parked.stderr.contains("budget of this turn is spent"), "{}", parked.stderr);
+    assert!(parked.stderr.contains("this turn's budget is spent"), "{}", parked.stderr);
     assert_eq!(world.model.requests(), 0, "a model was asked without a reservation");
     let done = world.run(&["resume", "--yes", "--budget", "100"]).ended_with(0);
     assert_eq!(done.stdout, "All counted.\n");
