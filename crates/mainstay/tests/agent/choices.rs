@@ -198,7 +198,7 @@ fn a_turn_parked_by_its_budget_keeps_it_until_another_is_given() {
     two.go();
     two.run(&["run", "--yes", "--budget", "0.01", "begin"]).ended_with(3);
     let again = two.run(&["resume"]).ended_with(3);
-    assert!(again.stderr.contains("budget of this turn is spent"), "{}", again.stderr);
+    assert!(again.stderr.contains("this turn's budget is spent"), "{}", again.stderr);
     assert_eq!(two.requests(), (0, 0), "a model was asked without a reservation");
     let told = two.run(&["resume", "--budget", "100"]).ended_with(0);
     assert_eq!(told.stdout, "I am local.\n");
