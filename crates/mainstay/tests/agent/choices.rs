@@ -349,7 +349,7 @@ fn a_command_of_an_agent_cannot_take_up_a_turn_that_says_yes_to_everything() {
         let told =
             Told::from(command.env("MAINSTAY_JOB", "x").stdin(Stdio::null()).output().unwrap());
         let told = told.ended_with(1);
-        assert!(told.stderr.contains("--yes is for people"), "{words:?}: {}", told.stderr);
+        assert!(told.stderr.contains("--yes is for humans only"), "{words:?}: {}", told.stderr);
     }
     assert_eq!(two.choices()["models"], json!(["local/qwen"]), "nothing was changed");
     assert_eq!(two.run(&["resume"]).ended_with(0).stdout, "I am local.\n");
