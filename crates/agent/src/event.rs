@@ -99,7 +99,7 @@ pub enum Event {
     /// Something worth knowing that does not end the turn.
     Notice {
         /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `memory`, `skill`, `compaction`.
+        /// `snapshot`, `undo`, `hook`, `memory`, `skill`, `compaction`, `choices`.
         about: &'static str,
         /// A sentence.
         message: String,

@@ -54,7 +54,11 @@ impl TurnRunner<'_> {
             let state = std::mem::replace(&mut self.calls[index].state, CallState::Undecided);
             let decision = match state {
                 CallState::Decided(decision) => decision,
-                CallState::Undecided | CallState::Ready(_) | CallState::Recorded => continue,
+                // A call that has its result must not become one that can run.
+                state @ (CallState::Undecided | CallState::Ready(_) | CallState::Recorded) => {
+                    self.calls[index].state = state;
+                    continue;
+                }
             };
             match decision {
                 CallDecision::Run => {

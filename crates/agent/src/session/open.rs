@@ -294,6 +294,8 @@ impl OpenSession {
         session.steering = self.steering;
         session.pending_notices = self.pending_notices;
         session.start_hooks_ran = self.start_hooks_ran;
+        // Without it their ends would be noted by nobody, and leaving would not end them.
+        session.has_processes = self.has_processes;
         Ok(session)
     }
 

@@ -1,4 +1,4 @@
-//! RequestFilter model is asked, and what happens when it does not answer.
+//! Which model is asked, and what happens when it does not answer.
 
 use std::time::Duration;
 

@@ -86,10 +86,15 @@ async fn go_on(
         changes.at(&event).iter().for_each(|change| turn_output.event(change));
     };
     let ended = session.resume(&mut observer, cancel).await?;
-    let session = place.for_next_turn(session)?;
-    let Some(ended) = ended else { return Ok((session, Exit::Done)) };
-    turn_output.ended(&ended, &place.paths)?;
-    Ok((session, engine::exit(&ended)))
+    // The answer is recorded: it is told also where the session cannot be taken up again.
+    let exit = match &ended {
+        Some(ended) => {
+            turn_output.ended(ended, &place.paths)?;
+            engine::exit(ended)
+        }
+        None => Exit::Done,
+    };
+    Ok((place.for_next_turn(session)?, exit))
 }
 
 /// The lines of standard input, as they come. Reading it cannot be given up, so a thread does.
