@@ -4,7 +4,7 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
-use mainstay_journal::turn::BudgetScope;
+use mainstay_journal::turn::{BudgetLimit, BudgetScope};
 use mainstay_store::{Dialect, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,8 @@ pub struct Amount {
 pub struct BudgetExhausted {
     /// The budget that has it.
     pub budget: String,
+    /// Which of its limits it is.
+    pub limit: BudgetLimit,
     /// Which one that is and what was used of it, in a sentence.
     pub text: String,
 }
@@ -116,7 +118,7 @@ pub fn reserve(
     let path = charge(tx, account, &amount.plus(correction))?;
     for charged in &path {
         let before = charged.used.minus(amount);
-        if let Some(what) = charged.limits.left_out(&before, amount) {
+        if let Some((limit, what)) = charged.limits.left_out(&before, amount) {
             charge(tx, account, &Amount::default().minus(amount))?;
             let whose = match scope(&charged.id) {
                 BudgetScope::Day => "today's",
@@ -124,7 +126,7 @@ pub fn reserve(
                 BudgetScope::Turn => "this turn's",
             };
             let text = format!("{whose} budget is spent: {what}");
-            return Ok(Err(BudgetExhausted { budget: charged.id.clone(), text }));
+            return Ok(Err(BudgetExhausted { budget: charged.id.clone(), limit, text }));
         }
     }
     Ok(Ok(()))
@@ -267,27 +269,29 @@ impl Amount {
 }
 
 impl Limits {
-    /// Which limit has no room for `amount` beside what was `used`.
-    fn left_out(&self, used: &Amount, amount: &Amount) -> Option<String> {
+    /// Which limit has no room for `amount` beside what was `used`, and how it stands in words.
+    fn left_out(&self, used: &Amount, amount: &Amount) -> Option<(BudgetLimit, String)> {
         let over = |limit: Option<i64>, used: i64, amount: i64| {
             limit.filter(|limit| used.saturating_add(amount) > *limit)
         };
         if let Some(limit) = over(self.money, used.money, amount.money) {
-            return Some(format!(
+            let text = format!(
                 "{} of {} used, and the next call may cost {}",
                 dollars(used.money),
                 dollars(limit),
                 dollars(amount.money)
-            ));
+            );
+            return Some((BudgetLimit::Money, text));
         }
         if let Some(limit) = over(self.tokens, used.tokens, amount.tokens) {
-            return Some(format!(
+            let text = format!(
                 "{} of {limit} tokens used, and the next call may take {}",
                 used.tokens, amount.tokens
-            ));
+            );
+            return Some((BudgetLimit::Tokens, text));
         }
-        over(self.calls, used.calls, amount.calls)
-            .map(|limit| format!("{} of {limit} model calls made", used.calls))
+        let limit = over(self.calls, used.calls, amount.calls)?;
+        Some((BudgetLimit::Calls, format!("{} of {limit} model calls made", used.calls)))
     }
 }
 
@@ -318,7 +322,8 @@ mod tests {
         ];
         for (id, expected) in cases {
             assert_eq!(scope(&id), expected, "{id}");
-            let exhausted = BudgetExhausted { budget: id, text: String::new() };
+            let exhausted =
+                BudgetExhausted { budget: id, limit: BudgetLimit::Money, text: String::new() };
             assert_eq!(exhausted.scope(), expected);
         }
     }

@@ -6,7 +6,7 @@ mod parked;
 pub use choices::{Mode, TurnChoices};
 use mainstay_store::{FromValue, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
 
-pub use parked::{BudgetScope, ParkReason, Parked};
+pub use parked::{BudgetLimit, BudgetScope, ParkReason, Parked};
 
 use crate::session::NO_CHILD;
 use crate::storable::storable;

@@ -91,7 +91,7 @@ fn the_same_input_twice_is_the_same_turn() {
 
 #[test]
 fn a_turn_keeps_why_it_is_parked_and_what_was_chosen_for_it() {
-    use turn::{BudgetScope, Mode, ParkReason, Parked, State, TurnChoices};
+    use turn::{BudgetLimit, BudgetScope, Mode, ParkReason, Parked, State, TurnChoices};
     on_both(|store| {
         let begun = begun(store);
         let last = || store.read(|tx| turn::last(tx, begun.session)).unwrap().unwrap();
@@ -108,7 +108,7 @@ fn a_turn_keeps_why_it_is_parked_and_what_was_chosen_for_it() {
         let reasons = [
             ParkReason::Approval,
             ParkReason::Answer,
-            ParkReason::Budget { scope: BudgetScope::Day },
+            ParkReason::Budget { scope: BudgetScope::Day, limit: BudgetLimit::Calls },
             provider.clone(),
             ParkReason::TurnTime,
             ParkReason::Child { session: child, because: Some(Box::new(provider)) },
@@ -132,6 +132,9 @@ fn a_turn_keeps_why_it_is_parked_and_what_was_chosen_for_it() {
             last().parked().unwrap().reason
         };
         assert_eq!(row(None), ParkReason::Unrecorded);
+        // A reason of a later version does not keep anybody from reading the others.
+        let later = serde_json::from_str(r#"{"kind":"moon","phase":3}"#);
+        assert_eq!(later.ok(), Some(ParkReason::Unrecorded));
         assert_eq!(row(Some(5)), ParkReason::Provider { until: 5 });
     });
 }

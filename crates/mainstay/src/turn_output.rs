@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use mainstay_agent::skills;
 use mainstay_agent::{Event, Question, Request, TurnEnding, TurnReport};
-use mainstay_journal::turn::{BudgetScope, Outcome, ParkReason};
+use mainstay_journal::turn::{BudgetLimit, BudgetScope, Outcome, ParkReason};
 use mainstay_message::Usage;
 use serde_json::{Value, json};
 
@@ -147,14 +147,23 @@ impl TurnOutput {
             ways.push(format!("Answer{choices}: `{answer}`."));
         }
         ways.push(match (ways.len(), reason.root()) {
-            (0, ParkReason::Budget { scope: BudgetScope::Turn }) => {
+            (0, ParkReason::Budget { scope: BudgetScope::Turn, limit: BudgetLimit::Money }) => {
                 format!("Raise the budget: `{resume} --budget USD`.")
             }
-            (0, ParkReason::Budget { scope: BudgetScope::Session }) => {
-                format!("Raise `budget.session_usd` in config.toml, then run `{resume}`.")
-            }
-            (0, ParkReason::Budget { scope: BudgetScope::Day }) => {
-                format!("Raise `budget.day_usd` in config.toml, or wait for tomorrow, then run `{resume}`.")
+            (0, ParkReason::Budget { scope, limit }) => {
+                let setting = match (scope, limit) {
+                    (BudgetScope::Turn, BudgetLimit::Tokens) => "turn_tokens",
+                    (BudgetScope::Turn, BudgetLimit::Calls) => "turn_calls",
+                    (BudgetScope::Turn, BudgetLimit::Money) => "turn_usd",
+                    (BudgetScope::Session, _) => "session_usd",
+                    (BudgetScope::Day, BudgetLimit::Calls) => "day_calls",
+                    (BudgetScope::Day, BudgetLimit::Money | BudgetLimit::Tokens) => "day_usd",
+                };
+                let tomorrow = match scope {
+                    BudgetScope::Day => ", or wait for tomorrow",
+                    BudgetScope::Turn | BudgetScope::Session => "",
+                };
+                format!("Raise `budget.{setting}` in config.toml{tomorrow}, then run `{resume}`.")
             }
             (
                 0,
@@ -323,7 +332,7 @@ mod tests {
     #[test]
     fn without_a_question_the_turn_is_continued_or_given_more_money() {
         let hints = |reason: ParkReason| parked(Vec::new(), Vec::new(), &reason).join(" ");
-        let budget = |scope| ParkReason::Budget { scope };
+        let budget = |scope| ParkReason::Budget { scope, limit: BudgetLimit::Money };
         let child = |because: ParkReason| ParkReason::Child {
             session: SessionId::new(),
             because: Some(Box::new(because)),
@@ -337,6 +346,9 @@ mod tests {
         assert_eq!(hints(child(budget(BudgetScope::Turn))), more);
         assert!(hints(budget(BudgetScope::Session)).contains("budget.session_usd"));
         assert!(hints(budget(BudgetScope::Day)).contains("budget.day_usd"));
+        let calls = |scope| ParkReason::Budget { scope, limit: BudgetLimit::Calls };
+        assert!(hints(calls(BudgetScope::Turn)).contains("budget.turn_calls"));
+        assert!(hints(calls(BudgetScope::Day)).contains("budget.day_calls"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::turn::answer::spoken_text;
 use crate::turn::end::TurnReport;
 use crate::turn::recover::abandon_turn;
 use crate::turn::runner::TurnRunner;
-use crate::{Event, Observer, Result, hooks, skills};
+use crate::{Error, Event, Observer, Result, hooks, skills};
 
 /// What a user sends.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl OpenSession {
         self.reload_if_stale()?;
         let report =
             self.submit(&input, &mut |event| redacting.tell(event, observer), cancel).await;
-        self.is_stale = report.is_err();
+        self.is_stale = broke_off(&report);
         redacting.tell_rest(observer);
         report
     }
@@ -54,7 +54,7 @@ impl OpenSession {
         let mut redacting = RedactingObserver::new(self.agent.redactor());
         self.reload_if_stale()?;
         let report = self.resume_last(&mut |event| redacting.tell(event, observer), cancel).await;
-        self.is_stale = report.is_err();
+        self.is_stale = broke_off(&report);
         redacting.tell_rest(observer);
         report
     }
@@ -158,5 +158,13 @@ impl OpenSession {
         let report = TurnReport::of(&self.agent, turn, answer.unwrap_or_default())?;
         report.announce(observer);
         Ok(report)
+    }
+}
+
+/// Whether a turn ended in the middle of a step. One that a hook refused was not begun.
+fn broke_off<T>(report: &Result<T>) -> bool {
+    match report {
+        Ok(_) | Err(Error::Blocked(_)) => false,
+        Err(_) => true,
     }
 }

@@ -44,7 +44,7 @@ impl TurnRunner<'_> {
                 Err(TurnStop::Failed(spent.text))
             }
             Err(spent) => Err(TurnStop::park(Parked {
-                reason: ParkReason::Budget { scope: spent.scope() },
+                reason: ParkReason::Budget { scope: spent.scope(), limit: spent.limit },
                 text: spent.text,
             })),
         }

@@ -17,6 +17,9 @@ pub enum ParkReason {
     Budget {
         /// Whose budget that is.
         scope: BudgetScope,
+        /// Which of its limits is reached.
+        #[serde(default)]
+        limit: BudgetLimit,
     },
     /// No model of the turn can be asked before this time.
     Provider {
@@ -33,7 +36,9 @@ pub enum ParkReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<Box<ParkReason>>,
     },
-    /// A version of the program parked it that recorded a sentence only.
+    /// Another version of the program parked it: an earlier one that recorded a sentence only, or a later
+    /// one for a reason that is not known here.
+    #[serde(other)]
     Unrecorded,
 }
 
@@ -47,6 +52,19 @@ pub enum BudgetScope {
     Session,
     /// The owner's of this day.
     Day,
+}
+
+/// Which limit of a budget is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetLimit {
+    /// That of money.
+    #[default]
+    Money,
+    /// That of tokens.
+    Tokens,
+    /// That of model calls.
+    Calls,
 }
 
 /// A parked turn: why, for code and for people.
