@@ -98,8 +98,7 @@ pub enum Event {
     },
     /// Something worth knowing that does not end the turn.
     Notice {
-        /// What it is about: `retry`, `in_doubt`, `loop`, `process`, `cut`, `interrupted`,
-        /// `snapshot`, `undo`, `hook`, `memory`, `skill`, `compaction`, `choices`.
+        /// What it is about, in a word that programs may go by. `docs/events.md` lists them.
         about: &'static str,
         /// A sentence.
         message: String,
@@ -109,7 +108,7 @@ pub enum Event {
     },
     /// The turn waits for something outside.
     Parked {
-        /// Why: `approval`, `answer`, `budget`, `provider`, `turn_time`, `child`, with what belongs to it.
+        /// Why, for code.
         why: ParkReason,
         /// Why, in a sentence.
         reason: String,

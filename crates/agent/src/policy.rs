@@ -221,16 +221,21 @@ impl Policy {
     /// The same policy with every question answered by yes.
     #[must_use]
     pub fn answered_yes(self) -> Self {
-        let yes = unless_denied;
+        self.each(unless_denied)
+    }
+
+    /// The same policy with each of its decisions changed.
+    #[must_use]
+    pub fn each(self, change: impl Fn(Decision) -> Decision) -> Self {
         Self {
-            read: yes(self.read),
-            write: yes(self.write),
-            write_outside: yes(self.write_outside),
-            execute: yes(self.execute),
-            network: yes(self.network),
-            persist: yes(self.persist),
-            destructive: yes(self.destructive),
-            tainted: yes(self.tainted),
+            read: change(self.read),
+            write: change(self.write),
+            write_outside: change(self.write_outside),
+            execute: change(self.execute),
+            network: change(self.network),
+            persist: change(self.persist),
+            destructive: change(self.destructive),
+            tainted: change(self.tainted),
         }
     }
 }

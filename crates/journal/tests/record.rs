@@ -91,17 +91,18 @@ fn the_same_input_twice_is_the_same_turn() {
 
 #[test]
 fn a_turn_keeps_why_it_is_parked_and_what_was_chosen_for_it() {
-    use turn::{BudgetLimit, BudgetScope, Mode, ParkReason, Parked, State, TurnChoices};
+    use turn::{BudgetLimit, BudgetScope, ParkReason, Parked, State, TurnChoices};
     on_both(|store| {
         let begun = begun(store);
         let last = || store.read(|tx| turn::last(tx, begun.session)).unwrap().unwrap();
         assert_eq!((last().parked(), last().choices), (None, None));
-        let choices = TurnChoices {
-            models: vec!["a/one".to_owned(), "b/two".to_owned()],
-            profile: Some("careful".to_owned()),
-            budget: Some(2_000_000),
-            mode: Mode::Yes,
-        };
+        let choices: TurnChoices = serde_json::from_value(serde_json::json!({
+            "models": ["a/one", "b/two"],
+            "profile": "careful",
+            "budget": 2_000_000,
+            "mode": "yes",
+        }))
+        .unwrap();
         write(store, |tx| turn::choose(tx, begun.turn, &choices));
         let child = SessionId::new();
         let provider = ParkReason::Provider { until: 1_700_000_000_000 };

@@ -1,8 +1,9 @@
-//! What was chosen for a turn, when another process takes the turn up: it holds over the
-//! configuration of now, and what is typed now holds over it.
+//! What is chosen for a turn. It is typed, and written with the turn. When another process takes the
+//! turn up, it holds over the configuration of now, and what is typed now holds over it.
 
 use std::path::Path;
 
+use clap::Args;
 use mainstay_agent::budget::dollars;
 use mainstay_agent::{Agent, Event};
 use mainstay_journal::SessionId;
@@ -14,6 +15,39 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::humans_only;
+
+/// What a turn may use, chosen on the command line.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Choices {
+    /// Use this model, PROVIDER/MODEL
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// Approve everything that the policy would ask about
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Spend at most this much on the turn, in dollars
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
+    budget: Option<f64>,
+}
+
+impl Choices {
+    /// Nobody says yes to everything on a person's behalf.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.yes { humans_only::require("--yes") } else { Ok(()) }
+    }
+
+    /// What they put over the configuration.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            model: self.model.clone(),
+            budget: self.budget,
+            yes: self.yes,
+            ..Overrides::default()
+        }
+    }
+}
 
 /// An agent for one turn.
 pub(crate) struct TurnAgent {

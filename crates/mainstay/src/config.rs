@@ -3,6 +3,7 @@
 //! What a workspace brings may not say where keys come from, where requests go, or what may be done
 //! without asking: it is written by whoever wrote the project.
 
+mod budget;
 mod build;
 mod compaction;
 pub(crate) mod edit;
@@ -11,9 +12,11 @@ pub(crate) mod kept;
 mod keys;
 mod known_keys;
 pub(crate) mod layers;
+mod limits;
 mod memory;
 pub(crate) mod memory_providers;
 pub(crate) mod name;
+mod policy;
 mod sandbox;
 mod shape;
 mod skills;

@@ -42,16 +42,7 @@ fn calling_each() -> [Reply; 2] {
 }
 
 fn same_for_all(decision: Decision) -> Policy {
-    Policy {
-        read: decision,
-        write: decision,
-        write_outside: decision,
-        execute: decision,
-        network: decision,
-        persist: decision,
-        destructive: decision,
-        tainted: decision,
-    }
+    Policy::default().each(|_| decision)
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use mainstay_message::Content;
 use mainstay_store::{OwnerId, Store};
 
 use crate::chat::asker::ChatAsker;
-use crate::choices::{self, Changes, TurnAgent};
-use crate::commands::run::{Choices, workspace_of};
+use crate::choices::{self, Changes, Choices, TurnAgent};
+use crate::commands::run::workspace_of;
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;

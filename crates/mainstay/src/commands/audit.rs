@@ -17,7 +17,7 @@ use crate::wording;
 
 /// Show what came into a session, from where, and what was done after it
 ///
-/// Text from the network taints a session. AuditEvent happened while it was tainted is marked with `!`:
+/// Text from the network taints a session. What happened while it was tainted is marked with `!`:
 /// look there first when something was done that nobody asked for.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::run::{Choices, directory};
+use super::run::directory;
 use crate::chat;
+use crate::choices::Choices;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;

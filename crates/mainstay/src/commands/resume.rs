@@ -10,8 +10,8 @@ use mainstay_journal::turn::{self, State, Turn};
 use mainstay_store::{OwnerId, Store, wall_millis};
 use tokio_util::sync::CancellationToken;
 
-use super::run::{Choices, workspace_of};
-use crate::choices::{self, TurnAgent};
+use super::run::workspace_of;
+use crate::choices::{self, Choices, TurnAgent};
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;

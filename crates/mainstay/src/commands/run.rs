@@ -8,13 +8,11 @@ use mainstay_agent::{Agent, Input, OpenSession, TurnReport};
 use mainstay_journal::session::Session;
 use tokio_util::sync::CancellationToken;
 
-use crate::choices::{self, Changes, TurnAgent};
-use crate::config::Overrides;
+use crate::choices::{self, Changes, Choices, TurnAgent};
 use crate::context::Context;
 use crate::engine;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
-use crate::humans_only;
 use crate::paths::Paths;
 use crate::turn_output::TurnOutput;
 use crate::wording;
@@ -43,39 +41,6 @@ pub(crate) struct RunArgs {
     /// What to do; `-` reads it from standard input
     #[arg(value_name = "TEXT|-")]
     text: String,
-}
-
-/// What a turn may use, chosen on the command line.
-#[derive(Args, Debug, Default)]
-pub(crate) struct Choices {
-    /// Use this model, PROVIDER/MODEL
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-
-    /// Approve everything that the policy would ask about
-    #[arg(long, short)]
-    yes: bool,
-
-    /// Spend at most this much on the turn, in dollars
-    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
-    budget: Option<f64>,
-}
-
-impl Choices {
-    /// Nobody says yes to everything on a person's behalf.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.yes { humans_only::require("--yes") } else { Ok(()) }
-    }
-
-    /// What they put over the configuration.
-    pub(crate) fn overrides(&self) -> Overrides {
-        Overrides {
-            model: self.model.clone(),
-            budget: self.budget,
-            yes: self.yes,
-            ..Overrides::default()
-        }
-    }
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Error> {

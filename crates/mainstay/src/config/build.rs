@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mainstay_agent::budget::Limits;
-use mainstay_agent::policy::{Decision, Policy};
-use mainstay_agent::{Budgets, Settings};
+use mainstay_agent::Settings;
 use mainstay_journal::turn::{Mode, TurnChoices};
 use mainstay_llm::{Api, Candidate, FixedKey, Key, NoKey, Prices, Provider, known};
 use mainstay_tools::Reader;
@@ -49,8 +47,8 @@ pub(crate) enum ProfileChoice {
 /// What the engine is told.
 pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settings, Error> {
     let file = &config.file;
-    let policy = policy(config)?;
-    let (chain, budgets) = (chain(config, over)?, budgets(config, over)?);
+    let policy = super::policy::policy(config)?;
+    let (chain, budgets) = (chain(config, over)?, super::budget::budgets(config, over)?);
     let mut settings = Settings {
         choices: TurnChoices {
             models: chain.iter().map(ToString::to_string).collect(),
@@ -89,8 +87,8 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         }
         Some(most) => settings.children = most,
     }
-    if let Some(said) = &file.policy.request_time {
-        settings.approval = time(config, "policy.request_time", said)?;
+    if let Some(time) = super::policy::request_time(config)? {
+        settings.approval = time;
     }
     if let Some(effort) = &file.effort {
         let effort = effort.parse().map_err(|error| {
@@ -100,29 +98,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         })?;
         settings.effort = Some(effort);
     }
-    let limits = &mut settings.asking;
-    let times = [
-        ("connect", &file.limits.connect, &mut limits.connect),
-        ("first_byte", &file.limits.first_byte, &mut limits.first_byte),
-        ("idle", &file.limits.idle, &mut limits.idle),
-        ("chain", &file.limits.chain, &mut limits.chain),
-        ("retry_after", &file.limits.retry_after, &mut limits.retry_after),
-    ];
-    for (name, said, limit) in times {
-        if let Some(said) = said {
-            *limit = time(config, &format!("limits.{name}"), said)?;
-        }
-    }
-    if let Some(attempts) = file.limits.attempts {
-        limits.attempts = attempts.max(1);
-    }
-    if let Some(repeats) = file.limits.repeats {
-        let acting = &mut settings.guards.acting;
-        acting.nudge = repeats;
-        acting.withhold = repeats.saturating_mul(3);
-        acting.end = repeats.saturating_mul(4);
-        settings.guards.looking = *acting;
-    }
+    super::limits::set_limits(config, &mut settings)?;
     Ok(settings)
 }
 
@@ -283,70 +259,6 @@ fn prices(said: &shape::Model) -> Option<Prices> {
         cache_written: micros(said.cache_written.unwrap_or(input)),
         output: micros(output),
     })
-}
-
-fn policy(config: &Config) -> Result<Policy, Error> {
-    let said = &config.file.policy;
-    let mut policy = Policy::default();
-    let decisions = [
-        ("read", &said.read, &mut policy.read),
-        ("write", &said.write, &mut policy.write),
-        ("write_outside", &said.write_outside, &mut policy.write_outside),
-        ("execute", &said.execute, &mut policy.execute),
-        ("network", &said.network, &mut policy.network),
-        ("persist", &said.persist, &mut policy.persist),
-        ("destructive", &said.destructive, &mut policy.destructive),
-        ("tainted", &said.tainted, &mut policy.tainted),
-    ];
-    for (name, said, decision) in decisions {
-        *decision = match said.as_deref() {
-            None => *decision,
-            Some("allow") => Decision::Allow,
-            Some("ask") => Decision::Ask,
-            Some("deny") => Decision::Deny,
-            Some(other) => {
-                return Err(config
-                    .wrong(format!("policy.{name} is {other:?}"))
-                    .hint("Write allow, ask or deny."));
-            }
-        };
-    }
-    Ok(policy)
-}
-
-fn budgets(config: &Config, over: &Overrides) -> Result<Budgets, Error> {
-    let said = &config.file.budget;
-    let usual = Budgets::default();
-    let money = |name: &str, dollars: Option<f64>, usual: Option<i64>| match dollars {
-        None => Ok(usual),
-        Some(dollars) if (0.0..1e9).contains(&dollars) => {
-            #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked")]
-            let micros = (dollars * 1e6).round() as i64;
-            Ok(Some(micros))
-        }
-        Some(dollars) => Err(config
-            .wrong(format!("{name} is {dollars}, which is not a valid amount"))
-            .hint("Write dollars, such as 5 or 0.25.")),
-    };
-    let turn = Limits {
-        money: money("the budget of a turn", over.budget.or(said.turn_usd), usual.turn.money)?,
-        tokens: said.turn_tokens.or(usual.turn.tokens),
-        calls: said.turn_calls.or(usual.turn.calls),
-    };
-    let session = Limits {
-        money: money("budget.session_usd", said.session_usd, usual.session.money)?,
-        ..usual.session
-    };
-    let day = Limits {
-        money: money("budget.day_usd", said.day_usd, usual.day.money)?,
-        calls: said.day_calls.or(usual.day.calls),
-        ..usual.day
-    };
-    let wall = match &said.turn_time {
-        Some(said) => time(config, "budget.turn_time", said)?,
-        None => usual.wall,
-    };
-    Ok(Budgets { day, session, turn, wall, ..usual })
 }
 
 pub(super) fn time(config: &Config, name: &str, said: &Time) -> Result<std::time::Duration, Error> {

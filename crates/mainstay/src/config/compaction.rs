@@ -1,11 +1,37 @@
-//! How conversations are compacted, from what the home's file says.
+//! `[compaction]`: how conversations are compacted.
 
 use std::sync::Arc;
 
 use mainstay_agent::{Compacting, OnFailure};
+use serde::Deserialize;
 
+use super::shape::Time;
 use super::{Config, Overrides, build};
 use crate::error::Error;
+
+/// Its settings in a new file.
+pub(super) const TEMPLATE: &str = r#"
+# Compaction of a conversation that fills the window: at which share of it, what to do if no model
+# writes a summary (abort: change nothing; local: summarise without a model), which model writes it
+# (by default that of the turn), and how long it may take.
+[compaction]
+#at = 0.75
+#on_failure = "abort"
+# for example: model = "ollama/qwen3"
+#timeout = "120s"
+"#;
+
+/// How conversations are compacted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compaction {
+    /// A share of the window.
+    pub(super) at: Option<f64>,
+    /// `abort` or `local`.
+    pub(super) on_failure: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) timeout: Option<Time>,
+}
 
 /// What the engine is told of compaction.
 pub(super) fn compacting(config: &Config, over: &Overrides) -> Result<Compacting, Error> {

@@ -71,7 +71,7 @@ pub(crate) fn meanings(typed: &str) -> Vec<toml_edit::Value> {
 /// Sets settings in the home's file, all or none; each to the first of its values that it can have.
 /// A file that is not there is begun. `path` is that of the file.
 pub(crate) fn set(path: &Path, changes: &[(Name, Vec<toml_edit::Value>)]) -> Result<(), Error> {
-    let text = text_of(path)?.unwrap_or_else(|| TEMPLATE.to_owned());
+    let text = text_of(path)?.unwrap_or_else(|| TEMPLATE.as_str().to_owned());
     let mut whole = text.clone();
     for (name, values) in changes {
         whole = changed(path, &whole, name, values)?;
@@ -335,7 +335,7 @@ mod tests {
         try_set(&path, "models.local/x.window", "8192").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let (template, new) = text.split_at(TEMPLATE.len());
-        assert_eq!(template, TEMPLATE);
+        assert_eq!(template, TEMPLATE.as_str());
         assert_eq!(
             new,
             "\n[providers.local]\nbase_url = \"http://127.0.0.1:1\"\n\n[models.\"local/x\"]\nwindow = 8192\n"

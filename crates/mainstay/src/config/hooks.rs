@@ -9,6 +9,15 @@ use super::text_of;
 use crate::error::Error;
 use crate::output::Output;
 
+/// Its settings in a new file.
+pub(super) const TEMPLATE: &str = r#"
+# Hooks: your commands, run at fixed points of a turn; they read JSON and may answer JSON. They can
+# also be in hooks.json beside this file, in the format of other agents.
+# for example: [[hooks.PreToolUse]]
+# for example: matcher = "Bash|Edit"
+# for example: command = "~/bin/check-call"
+"#;
+
 /// A file of hooks only, for blocks that are copied from elsewhere.
 const FILE: &str = "hooks.json";
 

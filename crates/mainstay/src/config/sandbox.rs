@@ -1,9 +1,35 @@
 //! `[sandbox]`: what commands and file tools are confined to.
 
 use mainstay_tools::sandbox::{Mode, Network, Wishes};
+use serde::Deserialize;
 
 use super::Config;
 use crate::error::Error;
+
+/// Its settings in a new file.
+pub(super) const TEMPLATE: &str = r#"
+# How the kernel confines commands and file tools.
+[sandbox]
+# on, require (nothing runs if the kernel cannot confine it) or off.
+#mode = "on"
+# Additional paths that may be written, paths to hide, and hidden paths to show after all.
+#write = []
+#hide = []
+#show = []
+#network = true
+"#;
+
+/// What commands and file tools are confined to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sandbox {
+    /// `on`, `require` or `off`.
+    pub(super) mode: Option<String>,
+    pub(super) write: Vec<String>,
+    pub(super) hide: Vec<String>,
+    pub(super) show: Vec<String>,
+    pub(super) network: Option<bool>,
+}
 
 /// What the file says about the sandbox.
 pub(super) fn wishes(config: &Config) -> Result<Wishes, Error> {

@@ -1,4 +1,5 @@
-//! What the files may say.
+//! What the files may say. A part that has a file of its own is described there, with its settings in a
+//! new `config.toml` and what the engine is told of it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,8 +8,15 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::budget::Budget;
+use super::compaction::Compaction;
 use super::known_keys::Keys;
-use super::memory_providers::MemoryProvider;
+use super::limits::Limits;
+use super::memory::Memory;
+use super::policy::Policy;
+use super::sandbox::Sandbox;
+use super::skills::Skills;
+use super::web::{Fetch, Search};
 
 /// `config.toml` in the home.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -65,35 +73,6 @@ pub(super) struct Model {
     pub(super) output: Option<f64>,
 }
 
-/// What may be spent.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Budget {
-    pub(super) turn_usd: Option<f64>,
-    pub(super) turn_tokens: Option<i64>,
-    pub(super) turn_calls: Option<i64>,
-    pub(super) turn_time: Option<Time>,
-    pub(super) session_usd: Option<f64>,
-    pub(super) day_usd: Option<f64>,
-    pub(super) day_calls: Option<i64>,
-}
-
-/// What may be done without asking: `allow`, `ask` or `deny`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Policy {
-    pub(super) read: Option<String>,
-    pub(super) write: Option<String>,
-    pub(super) write_outside: Option<String>,
-    pub(super) execute: Option<String>,
-    pub(super) network: Option<String>,
-    pub(super) persist: Option<String>,
-    pub(super) destructive: Option<String>,
-    pub(super) tainted: Option<String>,
-    /// How long a request waits for a decision.
-    pub(super) request_time: Option<Time>,
-}
-
 /// The keeper of processes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -101,18 +80,12 @@ pub(super) struct Keeper {
     pub(super) grace: Option<Time>,
 }
 
-/// How long models are waited for.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Limits {
-    pub(super) connect: Option<Time>,
-    pub(super) first_byte: Option<Time>,
-    pub(super) idle: Option<Time>,
-    pub(super) chain: Option<Time>,
-    pub(super) retry_after: Option<Time>,
-    pub(super) attempts: Option<u32>,
-    pub(super) repeats: Option<u32>,
-}
+/// The settings of the keeper in a new file.
+pub(super) const KEEPER: &str = r#"
+# How long commands keep running after their agent died, so that the work can be resumed.
+[keeper]
+#grace = "30s"
+"#;
 
 /// What commands are given.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -121,24 +94,12 @@ pub(super) struct Shell {
     pub(super) pass_environment: Vec<String>,
 }
 
-/// What commands and file tools are confined to.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Sandbox {
-    /// `on`, `require` or `off`.
-    pub(super) mode: Option<String>,
-    pub(super) write: Vec<String>,
-    pub(super) hide: Vec<String>,
-    pub(super) show: Vec<String>,
-    pub(super) network: Option<bool>,
-}
-
-/// Where skills are looked for besides the home and the workspace.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Skills {
-    pub(super) paths: Vec<String>,
-}
+/// The settings of commands in a new file.
+pub(super) const SHELL: &str = "
+# Additional environment variables for commands.
+[shell]
+#pass_environment = []
+";
 
 /// Child sessions.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -147,54 +108,13 @@ pub(super) struct Delegate {
     pub(super) at_once: Option<usize>,
 }
 
-/// How conversations are compacted.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Compaction {
-    /// A share of the window.
-    pub(super) at: Option<f64>,
-    /// `abort` or `local`.
-    pub(super) on_failure: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) timeout: Option<Time>,
-}
-
-/// What is fetched from the web.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Fetch {
-    pub(super) allow_private: Vec<String>,
-}
-
-/// Who searches the web.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Search {
-    pub(super) searxng: Option<String>,
-    pub(super) service: Option<String>,
-    pub(super) base_url: Option<String>,
-    pub(super) api_key_env: Option<String>,
-    pub(super) api_key_command: Option<String>,
-}
-
-/// What is remembered.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Memory {
-    /// Whether a turn begins with what bears on it.
-    pub(super) recall: Option<bool>,
-    /// How many memories that brings at most.
-    pub(super) limit: Option<usize>,
-    /// What a memory must score for it, from 0 to 1.
-    pub(super) least_score: Option<f64>,
-    /// After this time a fact counts half.
-    pub(super) half_life: Option<Time>,
-    /// Characters of notes about the user, and about a workspace.
-    pub(super) user_limit: Option<usize>,
-    pub(super) workspace_limit: Option<usize>,
-    /// Who has memories besides the store.
-    pub(super) providers: Vec<MemoryProvider>,
-}
+/// The settings of child sessions in a new file.
+pub(super) const DELEGATE: &str = "
+# Helpers that the model delegates tasks to.
+[delegate]
+# How many may work side by side.
+#at_once = 4
+";
 
 /// A time: a number of seconds, or words such as `500ms`.
 #[derive(Clone, Debug, Deserialize)]

@@ -3,10 +3,26 @@
 use std::path::PathBuf;
 
 use mainstay_agent::skills::Places;
+use serde::Deserialize;
 
 use super::Config;
 use crate::env;
 use crate::error::Error;
+
+/// Its settings in a new file.
+pub(super) const TEMPLATE: &str = "
+# Skills besides those in the home (skills/) and in the workspace (.agents/skills, .claude/skills):
+# folders that are a skill or contain some, as absolute paths or with ~/.
+[skills]
+#paths = []
+";
+
+/// Where skills are looked for besides the home and the workspace.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Skills {
+    pub(super) paths: Vec<String>,
+}
 
 impl Config {
     /// The home's skills, and the paths that the file names.

@@ -1,10 +1,31 @@
 //! A configuration with every setting in it, each with a word on what it does and what holds
 //! without it. The same text is what `config get` takes the defaults from.
 
+use std::sync::LazyLock;
+
 use toml::Table;
 
-/// A new `config.toml`, in which nothing is set yet.
-pub(crate) const TEMPLATE: &str = include_str!("template.toml");
+use super::{budget, compaction, hooks, limits, memory, policy, sandbox, shape, skills, web};
+
+/// A new `config.toml`, in which nothing is set yet. Each part brings its own settings.
+pub(crate) static TEMPLATE: LazyLock<String> = LazyLock::new(|| {
+    let parts = [
+        include_str!("template.toml"),
+        policy::TEMPLATE,
+        sandbox::TEMPLATE,
+        skills::TEMPLATE,
+        shape::DELEGATE,
+        compaction::TEMPLATE,
+        budget::TEMPLATE,
+        limits::TEMPLATE,
+        shape::KEEPER,
+        shape::SHELL,
+        web::TEMPLATE,
+        memory::TEMPLATE,
+        hooks::TEMPLATE,
+    ];
+    parts.concat()
+});
 
 /// What holds where nobody says anything.
 pub(crate) fn defaults() -> Table {
@@ -27,7 +48,7 @@ mod tests {
     use mainstay_agent::Settings;
 
     use super::super::layers::at;
-    use super::super::shape::{self, File, KnownKeys};
+    use super::super::shape::{File, KnownKeys};
     use super::super::{Config, Overrides, agent_settings};
     use super::*;
 
@@ -45,7 +66,7 @@ mod tests {
             let example = format!("# for example: {} = ", path[path.len() - 1]);
             at(&defaults, &path).is_none() && !TEMPLATE.contains(&example)
         });
-        assert_eq!(missing, [""; 0], "say these in template.toml");
+        assert_eq!(missing, [""; 0], "say these in the template of their part");
     }
 
     #[test]

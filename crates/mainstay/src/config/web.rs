@@ -1,13 +1,48 @@
-//! The tools for the web, from what the home's file says. A workspace has no say in them.
+//! `[fetch]` and `[search]`: the tools for the web. A workspace has no say in them.
 
 use std::sync::Arc;
 
 use mainstay_tools::web::{Engine, KeySource};
-use mainstay_tools::{Fetch, Tool, Web, WebSearch};
+use mainstay_tools::{Tool, Web, WebSearch};
+use serde::Deserialize;
 
 use super::Config;
 use super::build::{self, KeyWishes};
 use crate::error::Error;
+
+/// Its settings in a new file.
+pub(super) const TEMPLATE: &str = r#"
+# Hosts on this machine or its network that may be fetched from, as host:port.
+[fetch]
+#allow_private = []
+
+# Web search: a SearXNG instance, or a service (brave, tavily) with a key, set like that of a
+# provider: `mainstay config key set brave`.
+[search]
+# for example: searxng = "http://127.0.0.1:8888"
+# for example: service = "brave"
+# for example: base_url = "https://api.search.brave.com"
+# for example: api_key_env = "BRAVE_API_KEY"
+# for example: api_key_command = "pass show brave"
+"#;
+
+/// What is fetched from the web.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Fetch {
+    pub(super) allow_private: Vec<String>,
+}
+
+/// Who searches the web.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Search {
+    pub(super) searxng: Option<String>,
+    pub(super) service: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) api_key_env: Option<String>,
+    pub(super) api_key_command: Option<String>,
+}
 
 /// The variables that usually hold the keys of services.
 pub(super) const KEY_VARIABLES: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
@@ -19,7 +54,7 @@ pub(super) fn tools(config: &Config) -> Result<Vec<Arc<dyn Tool>>, Error> {
             .wrong(format!("fetch.allow_private: {error}"))
             .hint("Write each as host:port, such as \"localhost:8080\".")
     })?;
-    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Fetch::new(web.clone()))];
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(mainstay_tools::Fetch::new(web.clone()))];
     if let Some(engine) = engine(config)? {
         tools.push(Arc::new(WebSearch::new(web, engine)));
     }

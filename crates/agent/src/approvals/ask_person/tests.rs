@@ -38,10 +38,7 @@ fn question(text: &str) -> Question {
 fn a_parked_turn_names_the_first_thing_it_waits_for_and_counts_the_rest() {
     let (make, test) = (request("to run `make`"), request("to run `make test`"));
     let (which, why) = (question("Which one?"), question("Why?"));
-    let wants = format!(
-        "shell wants to run `make`, and the policy requires approval (request {})",
-        make.id
-    );
+    let wants = format!("{}, and the policy requires approval (request {})", make.wants(), make.id);
     let asks = format!("the model asks: Which one? (question {})", which.id);
     let cases = [
         (vec![&make], vec![], ParkReason::Approval, wants.clone()),

@@ -29,7 +29,7 @@ pub(crate) fn run(_args: &InitArgs, context: &Context) -> Result<Exit, Error> {
     if chosen.is_none() {
         let _lock = HomeLock::take(&paths.home)?;
         if !path.exists() {
-            edit::write(&path, TEMPLATE)?;
+            edit::write(&path, &TEMPLATE)?;
         }
     }
     let data = json!({ "path": path, "model": chosen });
