@@ -25,8 +25,7 @@ impl ModelProgram {
     pub fn start(arguments: &[&str]) -> Self {
         static PATH: OnceLock<PathBuf> = OnceLock::new();
         let path = PATH.get_or_init(|| {
-            let arguments =
-                ["--package", "mainstay-testkit", "--bin", "model-server", "--profile", "fast"];
+            let arguments = ["--package", "mainstay-testkit", "--bin", "model-server", "--release"];
             artifact::build("The model server", &arguments, |message: &Value| {
                 let program = message["executable"].as_str()?;
                 (message["target"]["name"] == "model-server").then(|| PathBuf::from(program))
