@@ -25,7 +25,6 @@ pub mod session;
 mod settings;
 pub mod skills;
 pub mod snapshots;
-mod sync;
 mod taint;
 #[cfg(test)]
 mod test_session;

@@ -17,7 +17,6 @@ mod exit;
 mod first_run;
 mod humans_only;
 mod interrupt;
-mod lock;
 mod output;
 mod paths;
 mod progress;

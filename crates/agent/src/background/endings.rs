@@ -7,7 +7,7 @@ use mainstay_tools::Keeper;
 use mainstay_tools::keeper::Ending;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::sync::lock;
+use mainstay_store::lock;
 
 /// The endings that the keeper reported and no session took yet.
 pub(crate) struct Endings(Mutex<UntakenEndings>);

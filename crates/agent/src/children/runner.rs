@@ -20,9 +20,9 @@ use crate::approvals::asker::Asker;
 use crate::budget::{self, Limits};
 use crate::session::open::{OpenSession, Parent};
 use crate::session::submit::Input;
-use crate::sync::lock;
 use crate::turn::end::{TurnEnding, TurnReport};
 use crate::{Error, Result};
+use mainstay_store::lock;
 
 /// How often it is looked whether another process has let a child go.
 const LOOK: Duration = Duration::from_millis(100);

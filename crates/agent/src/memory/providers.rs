@@ -10,8 +10,8 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::time::{Instant, timeout};
 
 use super::{Provider, Reply};
-use crate::sync::lock;
 use crate::turn::end::duration;
+use mainstay_store::lock;
 
 /// All providers of an agent.
 #[derive(Default)]

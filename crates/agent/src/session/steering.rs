@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mainstay_message::Content;
 
-use crate::sync::lock;
+use mainstay_store::lock;
 
 /// What the user wants a running turn to hear. Clones share it.
 ///

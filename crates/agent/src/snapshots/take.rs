@@ -18,8 +18,8 @@ use super::objects::{self, BATCH, Object};
 use crate::agent::blocking;
 use crate::policy::Act;
 use crate::policy::command::Class;
-use crate::sync::lock;
 use crate::{Error, Result};
+use mainstay_store::lock;
 
 /// What a session knows for its snapshots. It can be thrown away at any time.
 #[derive(Default)]

@@ -17,8 +17,8 @@ use super::end::TurnStop;
 use super::runner::TurnRunner;
 use crate::agent::{Agent, Parts};
 use crate::session::open::OpenSession;
-use crate::sync::lock;
 use crate::{Event, redaction};
+use mainstay_store::lock;
 
 /// How long results wait for company before they are written. A model takes longer to answer, so
 /// nothing waits for it; the keeper has them if this process dies.

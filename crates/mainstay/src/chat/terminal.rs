@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::env;
 use crate::exit::Exit;
-use crate::lock::lock;
+use mainstay_store::lock;
 
 /// The terminal while it is ours.
 pub(crate) struct Terminal(());

@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use mainstay_llm::{Key, Secret};
 
-use crate::lock::lock;
 use crate::redaction;
+use mainstay_store::lock;
 
 /// How long a command for a key may take: it may ask a person to unlock something.
 const PATIENCE: Duration = Duration::from_secs(60);

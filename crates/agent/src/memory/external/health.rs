@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::sync::lock;
+use mainstay_store::lock;
 use tokio::time::Instant;
 
 /// Whether a provider answers, as far as is known.

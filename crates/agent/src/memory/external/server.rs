@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::{Memory, NewMemory, ProviderError, Query, Reply};
 use super::answer;
 use super::choice::{Choice, ChosenTool, Wishes};
-use crate::sync::lock;
+use mainstay_store::lock;
 
 /// How long letting a server go may take; it is ended in any case.
 const PARTING: Duration = Duration::from_millis(500);
