@@ -2,6 +2,7 @@
 
 mod exchange;
 mod health;
+mod pace;
 mod reader;
 mod retry_after;
 mod run;
@@ -64,8 +65,9 @@ impl Client {
     ///
     /// Candidates that are known to be unwell come last, the one that is soonest well first. While a
     /// healthy one is left, a candidate that fails is given up sooner
-    /// ([`Limits::attempts_with_fallback`], [`Limits::patience`]). Nothing sleeps past the deadline
-    /// [`Limits::chain`], and every wait ends at it.
+    /// ([`Limits::attempts_with_fallback`], [`Limits::patience`], [`Limits::progress`]). Nothing sleeps
+    /// past the deadline [`Limits::chain`], every wait ends at it, and no candidate uses up what those
+    /// after it need.
     ///
     /// Dropping the future cancels the call.
     ///

@@ -20,6 +20,7 @@ mod limits;
 mod listing;
 mod lock;
 mod memo;
+mod names;
 mod prices;
 mod provider;
 mod request;

@@ -7,10 +7,13 @@ use std::time::Duration;
 pub struct Limits {
     /// For a connection to be made.
     pub connect: Duration,
-    /// Without a byte until the model has said its first word; models that think in silence need it.
+    /// Without a sign of life until the model has said its first word; models that think in silence
+    /// need it. A sign is a whole line: an event, a ping, a comment.
     pub first_byte: Duration,
-    /// Without a byte after that.
+    /// Without a sign of life after that.
     pub idle: Duration,
+    /// Without a word of the model, signs of life or not, while another healthy candidate is left.
+    pub progress: Duration,
     /// Over everything: all attempts, all waits, all candidates.
     pub chain: Duration,
     /// The longest wait told by a provider that is obeyed; a longer one means the next candidate.
@@ -37,6 +40,7 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(60),
+            progress: Duration::from_secs(5 * 60),
             chain: Duration::from_secs(15 * 60),
             retry_after: Duration::from_secs(60),
             patience: Duration::from_secs(5),

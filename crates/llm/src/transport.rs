@@ -13,6 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::lock::lock;
+use crate::names::SystemNames;
 use crate::{Api, Provider, Secret};
 
 /// What kind of connection an address needs.
@@ -58,6 +59,7 @@ impl Route {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(self.encrypted)?)
             .connect_timeout(self.connect)
+            .dns_resolver(SystemNames)
             .user_agent(concat!("mainstay/", env!("CARGO_PKG_VERSION")))
             // A redirect would carry the key to a host that nobody chose.
             .redirect(reqwest::redirect::Policy::none())

@@ -11,6 +11,7 @@ mod ollama;
 mod quirks;
 mod responses;
 mod said;
+mod tokens;
 
 #[cfg(test)]
 mod validity;

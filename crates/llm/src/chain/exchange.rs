@@ -7,6 +7,7 @@ use mainstay_message::causes;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio::time::{Instant, timeout_at};
 
+use super::pace::{Pace, Piece};
 use super::reader::Reader;
 use super::retry_after;
 use crate::attempt::one_line;
@@ -16,8 +17,6 @@ use crate::{Api, Attempt, Event, Fault, Limits, Stop};
 
 /// How much of an error's body is read.
 const ERROR_BYTES: usize = 64 << 10;
-/// How long what may follow a whole answer is waited for.
-const GRACE: Duration = Duration::from_secs(2);
 /// How long the end of the body is waited for, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_millis(100);
 
@@ -36,26 +35,50 @@ pub(super) struct Broken {
     pub(super) said: String,
     /// The wait that the provider named.
     pub(super) told: Option<Duration>,
+    /// Whether the candidate had all the time it gets while another one waits.
+    pub(super) spent: bool,
 }
 
 impl Broken {
     pub(super) fn new(fault: Fault, said: impl Into<String>) -> Broken {
-        Broken { fault, parameter: None, said: said.into(), told: None }
+        Broken { fault, parameter: None, said: said.into(), told: None, spent: false }
     }
 
     fn of(verdict: Verdict, said: Said, told: Option<Duration>) -> Broken {
         let Verdict { fault, parameter } = verdict;
         let told = told.or_else(|| said.retry_seconds.and_then(retry_after::seconds));
-        Broken { fault, parameter, said: said.words, told }
+        Broken { fault, parameter, said: said.words, told, spent: false }
     }
 }
 
-/// Bounds one exchange: each wait by its own limit, all of them by the deadline.
+/// Bounds one exchange: each wait by its own limit, all of them by the candidate's share of the time.
 pub(super) struct Exchange<'a> {
     pub(super) pool: &'a reqwest::Client,
     pub(super) api: Api,
     pub(super) limits: &'a Limits,
-    pub(super) deadline: Instant,
+    pub(super) share: Share,
+}
+
+/// The time that one candidate has.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    pub(super) end: Instant,
+    /// Whether others have theirs after it; otherwise the end is that of the whole call.
+    pub(super) others: bool,
+    /// Whether one of them is healthy.
+    pub(super) fallback: bool,
+}
+
+impl Share {
+    /// Why a candidate was given up at the end of its share.
+    pub(super) fn over(self) -> Broken {
+        if self.others {
+            let words = "its share of the time is over; the rest is for the other models";
+            Broken { spent: true, ..Broken::new(Fault::Stalled, words) }
+        } else {
+            Broken::new(Fault::Deadline, Fault::Deadline.description())
+        }
+    }
 }
 
 impl Exchange<'_> {
@@ -79,15 +102,14 @@ impl Exchange<'_> {
 
         let mut reader = Reader::new(self.api, self.limits);
         let mut collected = Collector::new(origin, listener);
+        let mut pace = Pace::begin(self.limits, self.share.fallback);
         let mut progress = Progress::Open;
         let read = loop {
-            let limit = match progress {
-                Progress::Ended => break Ok(()),
-                Progress::Whole => GRACE.min(self.limits.idle),
-                Progress::Open if collected.has_spoken() => self.limits.idle,
-                Progress::Open => self.limits.first_byte,
-            };
-            let chunk = match self.within(limit, response.chunk()).await {
+            if progress == Progress::Ended {
+                break Ok(());
+            }
+            let due = pace.due();
+            let chunk = match self.until(due.at, || due.missed(), response.chunk()).await {
                 Ok(Ok(chunk)) => chunk,
                 // The answer is there; only what may follow it is not.
                 Ok(Err(_)) | Err(_) if progress == Progress::Whole => None,
@@ -102,9 +124,14 @@ impl Exchange<'_> {
                 Ok(next) => progress = next,
                 Err(error) => break Err(wrong(error)),
             }
+            pace.heard(&Piece {
+                sign: reader.take_sign(),
+                grown: collected.take_growth(),
+                spoken: collected.has_spoken(),
+                progress,
+            });
         };
-        let mut ending = reader.ending();
-        ending.usage = ending.usage.map(plausible);
+        let ending = reader.ending();
         attempt.usage = ending.usage;
         read?;
         if progress == Progress::Ended {
@@ -115,19 +142,28 @@ impl Exchange<'_> {
         Ok(Done { collected, stop, usage: ending.usage })
     }
 
-    /// Waits for `future`, but neither longer than `limit` nor past the deadline.
+    /// Waits for `future`, but neither longer than `limit` nor past the share.
     async fn within<T>(
         &self,
         limit: Duration,
         future: impl Future<Output = T>,
     ) -> Result<T, Broken> {
-        let until = Instant::now() + limit;
-        if until < self.deadline {
-            let words = || format!("nothing was received for {} s", limit.as_secs_f64());
-            timeout_at(until, future).await.map_err(|_| Broken::new(Fault::Stalled, words()))
+        let words = || format!("nothing was received for {} s", limit.as_secs_f64());
+        let missed = || Broken::new(Fault::Stalled, words());
+        self.until(Instant::now() + limit, missed, future).await
+    }
+
+    /// Waits for `future` until a time, but not past the share.
+    async fn until<T>(
+        &self,
+        until: Instant,
+        missed: impl FnOnce() -> Broken,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Broken> {
+        if until < self.share.end {
+            timeout_at(until, future).await.map_err(|_| missed())
         } else {
-            let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());
-            timeout_at(self.deadline, future).await.map_err(late)
+            timeout_at(self.share.end, future).await.map_err(|_| self.share.over())
         }
     }
 
@@ -150,11 +186,14 @@ impl Exchange<'_> {
         let location = location.map(str::to_owned);
         let mut body = Vec::new();
         // Whatever can be read is worth showing; the status alone is enough to go on.
-        while body.len() < ERROR_BYTES
-            && let Ok(Ok(Some(bytes))) = self.within(self.limits.idle, response.chunk()).await
-        {
-            body.extend_from_slice(&bytes);
-        }
+        let read = async {
+            while body.len() < ERROR_BYTES
+                && let Ok(Some(bytes)) = response.chunk().await
+            {
+                body.extend_from_slice(&bytes);
+            }
+        };
+        let _ = self.within(self.limits.idle, read).await;
         body.truncate(ERROR_BYTES);
         let mut said = Said::read(&body);
         if status.is_redirection() {
@@ -182,17 +221,4 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     let names = ["request-id", "x-request-id", "x-generation-id", "apim-request-id"];
     let value = names.iter().find_map(|name| headers.get(*name))?;
     Some(one_line(value.to_str().ok()?, 128)).filter(|id| !id.is_empty())
-}
-
-/// What a provider counted, within bounds: one that counts nonsense must not make sums overflow, here
-/// or in the ledger.
-fn plausible(usage: Usage) -> Usage {
-    const MOST: u64 = 1_000_000_000_000;
-    Usage {
-        input: usage.input.min(MOST),
-        cached: usage.cached.min(MOST),
-        cache_written: usage.cache_written.min(MOST),
-        output: usage.output.min(MOST),
-        reasoning: usage.reasoning.min(MOST),
-    }
 }

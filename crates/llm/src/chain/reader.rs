@@ -13,6 +13,9 @@ enum Framing {
     Whole(Vec<u8>),
 }
 
+/// So many bytes of a line that has no end yet are a sign of life: it is long, and not dripping.
+const SIGN_BYTES: usize = 1 << 10;
+
 /// Reads one body.
 pub(super) struct Reader {
     framing: Framing,
@@ -21,6 +24,10 @@ pub(super) struct Reader {
     api: Api,
     event_bytes: usize,
     left: usize,
+    /// Whether a whole line came since that was last asked.
+    sign: bool,
+    /// Bytes since the last sign of life.
+    unsigned: usize,
     /// The first bytes, to show when nothing else can be said.
     head: Vec<u8>,
     events: bool,
@@ -41,6 +48,8 @@ impl Reader {
             api,
             event_bytes: limits.event_bytes,
             left: limits.answer_bytes,
+            sign: false,
+            unsigned: 0,
             head: Vec::new(),
             events: false,
         }
@@ -60,6 +69,7 @@ impl Reader {
         let decoder = &mut self.decoder;
         let progress = &mut self.progress;
         let events = &mut self.events;
+        let sign = &mut self.sign;
         let mut event = |data: &[u8]| -> Result<(), Wrong> {
             // What follows the end marker is nobody's.
             if *progress != Progress::Ended {
@@ -70,14 +80,30 @@ impl Reader {
         };
         match &mut self.framing {
             Framing::Unknown => {}
-            Framing::Events(lines, sse) => lines.feed(bytes, |line| match sse.line(line)? {
-                Some(data) => event(&data),
-                None => Ok(()),
+            Framing::Events(lines, sse) => lines.feed(bytes, |line| {
+                *sign |= !line.is_empty();
+                match sse.line(line)? {
+                    Some(data) => event(&data),
+                    None => Ok(()),
+                }
             })?,
-            Framing::Objects(lines) => lines.feed(bytes, event)?,
+            Framing::Objects(lines) => lines.feed(bytes, |line| {
+                *sign |= !line.is_empty();
+                event(line)
+            })?,
             Framing::Whole(body) => body.extend_from_slice(bytes),
         }
+        self.unsigned += bytes.len();
+        if self.sign || self.unsigned >= SIGN_BYTES {
+            self.sign = true;
+            self.unsigned = 0;
+        }
         Ok(self.progress)
+    }
+
+    /// Whether the server gave a sign of life since this was last asked.
+    pub(super) fn take_sign(&mut self) -> bool {
+        std::mem::take(&mut self.sign)
     }
 
     fn recognise(&mut self, bytes: &[u8]) {

@@ -6,7 +6,7 @@ use mainstay_message::{AssistantPart, Usage};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Client;
-use super::exchange::{Broken, Exchange};
+use super::exchange::{Broken, Exchange, Share};
 use super::health::Placed;
 use crate::clock::wall_after;
 use crate::lock::lock;
@@ -37,6 +37,7 @@ struct Patience {
     attempts: u32,
     /// The longest wait that a provider may ask for.
     wait: Duration,
+    share: Share,
 }
 
 /// What to do after an attempt failed.
@@ -91,13 +92,18 @@ impl<'a> Run<'a> {
                 continue;
             }
             let healthy = |other: &Placed| !other.unwell && fits(&other.candidate);
-            let patience = if order[number + 1..].iter().any(healthy) {
+            let later = &order[number + 1..];
+            let fallback = later.iter().any(healthy);
+            let others = later.iter().filter(|other| fits(&other.candidate)).count();
+            let share = self.share(others, fallback);
+            let patience = if fallback {
                 Patience {
                     attempts: self.limits.attempts_with_fallback.min(self.limits.attempts),
                     wait: self.limits.patience.min(self.limits.retry_after),
+                    share,
                 }
             } else {
-                Patience { attempts: self.limits.attempts, wait: self.limits.retry_after }
+                Patience { attempts: self.limits.attempts, wait: self.limits.retry_after, share }
             };
             match self.candidate(placed, patience, listener).await {
                 Ok(answer) => {
@@ -124,6 +130,16 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The time of a candidate with so many others after it: all that is left, but for what lets each
+    /// of those be waited for once, or an equal part where time is short.
+    fn share(&self, others: usize, fallback: bool) -> Share {
+        let count = u32::try_from(others).unwrap_or(u32::MAX);
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let once = self.limits.first_byte.saturating_add(self.limits.idle);
+        let each = once.min(left / count.saturating_add(1));
+        Share { end: self.deadline - each * count, others: others > 0, fallback }
+    }
+
     /// Tries one candidate until it answers or there is no point in going on.
     async fn candidate(
         &mut self,
@@ -142,8 +158,8 @@ impl<'a> Run<'a> {
         };
         let mut note = None;
         loop {
-            if Instant::now() >= self.deadline {
-                return Err(Fault::Deadline);
+            if Instant::now() >= patience.share.end {
+                return Err(patience.share.over().fault);
             }
             let mut attempt = blank(candidate, note.take());
             let began = Instant::now();
@@ -214,8 +230,8 @@ impl<'a> Run<'a> {
         attempt: &mut Attempt,
     ) -> Result<Whole, Broken> {
         let provider = &candidate.provider;
-        let late = |_| Broken::new(Fault::Deadline, Fault::Deadline.description());
-        let key = timeout_at(self.deadline, provider.key.get()).await.map_err(late)?;
+        let share = trial.patience.share;
+        let key = timeout_at(share.end, provider.key.get()).await.map_err(|_| share.over())?;
         trial.secret = key.map_err(|words| Broken::new(Fault::Auth, words))?;
         let bad = |words: String| Broken::new(Fault::BadRequest, words);
         let headers = headers(provider, trial.secret.as_ref()).map_err(bad)?;
@@ -224,12 +240,7 @@ impl<'a> Run<'a> {
         let pool = self.client.transport.pool(provider, self.limits.connect).map_err(bad)?;
         let request = pool.post(provider.endpoint()).headers(headers).body(body).build();
         let request = request.map_err(|error| bad(mainstay_message::causes(&error)))?;
-        let exchange = Exchange {
-            pool: &pool,
-            api: provider.api,
-            limits: self.limits,
-            deadline: self.deadline,
-        };
+        let exchange = Exchange { pool: &pool, api: provider.api, limits: self.limits, share };
         let done = exchange.run(request, candidate.to_string(), listener, attempt).await?;
         let parts = done.collected.finish(self.request.messages, || self.client.fresh_id());
         Ok(Whole { parts, stop: done.stop, usage: done.usage })
@@ -246,7 +257,7 @@ impl<'a> Run<'a> {
             }
             Fault::Auth if !trial.renewed => {
                 trial.renewed = true;
-                self.renew(candidate, trial.secret.as_ref()).await
+                self.renew(candidate, trial.secret.as_ref(), trial.patience.share).await
             }
             Fault::RateLimited
             | Fault::Overloaded
@@ -254,7 +265,7 @@ impl<'a> Run<'a> {
             | Fault::Stalled
             | Fault::Garbage => {
                 trial.failed += 1;
-                if trial.failed >= trial.patience.attempts {
+                if broken.spent || trial.failed >= trial.patience.attempts {
                     return Next::GiveUp;
                 }
                 let wait = match broken.told {
@@ -265,7 +276,7 @@ impl<'a> Run<'a> {
                     }
                     None => self.client.share_of(self.backoff(trial.failed)),
                 };
-                if Instant::now() + wait >= self.deadline {
+                if Instant::now() + wait >= trial.patience.share.end {
                     return Next::GiveUp;
                 }
                 Next::Again { wait: Some(wait), note: None }
@@ -287,11 +298,11 @@ impl<'a> Run<'a> {
     }
 
     /// Once more if the source has another key than the one that was refused.
-    async fn renew(&self, candidate: &Candidate, refused: Option<&Secret>) -> Next {
+    async fn renew(&self, candidate: &Candidate, refused: Option<&Secret>, share: Share) -> Next {
         let Some(refused) = refused else { return Next::GiveUp };
         let key = &candidate.provider.key;
         key.refused();
-        match timeout_at(self.deadline, key.get()).await {
+        match timeout_at(share.end, key.get()).await {
             Ok(Ok(Some(renewed))) if renewed != *refused => {
                 Next::Again { wait: None, note: Some("with a new key".to_owned()) }
             }

@@ -20,6 +20,8 @@ pub(crate) struct Collector<'a> {
     drafts: Vec<Draft>,
     /// Whether the model has said a first word.
     spoken: bool,
+    /// Whether the answer has grown since that was last asked.
+    grown: bool,
     origin: String,
     listener: &'a mut (dyn FnMut(Event<'_>) + Send),
 }
@@ -30,7 +32,7 @@ impl<'a> Collector<'a> {
         origin: String,
         listener: &'a mut (dyn FnMut(Event<'_>) + Send),
     ) -> Collector<'a> {
-        Collector { drafts: Vec::new(), spoken: false, origin, listener }
+        Collector { drafts: Vec::new(), spoken: false, grown: false, origin, listener }
     }
 
     pub(crate) fn origin(&self) -> &str {
@@ -40,6 +42,16 @@ impl<'a> Collector<'a> {
     /// Whether the model has begun to speak.
     pub(crate) fn has_spoken(&self) -> bool {
         self.spoken || !self.drafts.is_empty()
+    }
+
+    /// Notes that the model got on, where it shows in none of the parts yet.
+    pub(crate) fn grow(&mut self) {
+        self.grown = true;
+    }
+
+    /// Whether the model got on since this was last asked.
+    pub(crate) fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.grown)
     }
 
     /// Adds words of the answer to the last part, or begins a new one.
@@ -77,12 +89,14 @@ impl<'a> Collector<'a> {
             Draft::Call { name, .. } if !name.is_empty() => (self.listener)(Event::Call { name }),
             Draft::Text(_) | Draft::Call { .. } => {}
         }
+        self.grown = true;
         self.drafts.push(draft);
         self.drafts.len() - 1
     }
 
     /// Adds to a part: words, or a fragment of a call's arguments.
     pub(crate) fn append(&mut self, at: usize, words: &str) {
+        self.grown |= !words.is_empty();
         match self.drafts.get_mut(at) {
             Some(Draft::Text(text)) => {
                 text.push_str(words);
@@ -104,6 +118,7 @@ impl<'a> Collector<'a> {
             && !words.is_empty()
         {
             words.clone_into(name);
+            self.grown = true;
             (self.listener)(Event::Call { name });
         }
     }
@@ -115,6 +130,7 @@ impl<'a> Collector<'a> {
     /// Tells words that are collected elsewhere.
     pub(crate) fn tell(&mut self, event: Event<'_>) {
         self.spoken = true;
+        self.grown = true;
         (self.listener)(event);
     }
 
@@ -123,6 +139,7 @@ impl<'a> Collector<'a> {
         if let Draft::Reasoning(reasoning) = &mut draft {
             reasoning.origin.clone_from(&self.origin);
         }
+        self.grown = true;
         self.drafts.push(draft);
     }
 

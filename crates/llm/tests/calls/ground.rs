@@ -35,6 +35,7 @@ pub(crate) fn quick() -> Limits {
         connect: Duration::from_secs(2),
         first_byte: Duration::from_millis(300),
         idle: Duration::from_millis(300),
+        progress: Duration::from_millis(900),
         chain: Duration::from_secs(20),
         backoff_base: Duration::from_millis(2),
         backoff_cap: Duration::from_millis(5),

@@ -11,4 +11,5 @@ mod chain;
 mod faults;
 mod ground;
 mod listing;
+mod pace;
 mod waits;

@@ -121,7 +121,7 @@ async fn garbage_in_retry_after_means_our_own_wait() {
 async fn the_deadline_holds_over_every_mix_of_faults() {
     let stalls = ModelServer::always(Reply::text("x").stall_before_first_byte());
     let limits_many = ModelServer::always(limited(429, "0.1"));
-    let slow = ModelServer::always(Reply::text("a b c d e f").pausing(Duration::from_millis(150)));
+    let slow = ModelServer::always(Reply::text("a b c d e f").pausing(Duration::from_millis(280)));
     let chain = [
         candidate(&stalls, Shape::Chat, "p"),
         candidate(&limits_many, Shape::Anthropic, "q"),

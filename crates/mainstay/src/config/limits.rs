@@ -16,6 +16,7 @@ pub(super) const TEMPLATE: &str = r#"
 #connect = "10s"
 #first_byte = "120s"
 #idle = "60s"
+#progress = "5m"
 #chain = "15m"
 #retry_after = "60s"
 #attempts = 4
@@ -29,6 +30,7 @@ pub(super) struct Limits {
     pub(super) connect: Option<Time>,
     pub(super) first_byte: Option<Time>,
     pub(super) idle: Option<Time>,
+    pub(super) progress: Option<Time>,
     pub(super) chain: Option<Time>,
     pub(super) retry_after: Option<Time>,
     pub(super) attempts: Option<u32>,
@@ -43,6 +45,7 @@ pub(super) fn set_limits(config: &Config, settings: &mut Settings) -> Result<(),
         ("connect", &said.connect, &mut limits.connect),
         ("first_byte", &said.first_byte, &mut limits.first_byte),
         ("idle", &said.idle, &mut limits.idle),
+        ("progress", &said.progress, &mut limits.progress),
         ("chain", &said.chain, &mut limits.chain),
         ("retry_after", &said.retry_after, &mut limits.retry_after),
     ];

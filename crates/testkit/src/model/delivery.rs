@@ -33,6 +33,10 @@ pub(super) enum End {
     CutInside(usize),
     StallBeforeFirstByte,
     StallAfter(usize),
+    DripAfter {
+        events: usize,
+        drip: Vec<u8>,
+    },
     WholeAfter(usize),
     WithoutMarker,
     ErrorAfter {
@@ -52,11 +56,12 @@ pub(super) struct Rendered {
 }
 
 /// What follows the last event.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Last {
     End,
     Cut,
     Stall,
+    Drip(Vec<u8>),
 }
 
 impl Delivery {
@@ -120,6 +125,12 @@ impl Delivery {
                 connection.silence(None)?;
                 Ok(cut)
             }
+            Last::Drip(drip) => {
+                while connection.silence(Some(self.between))? == Silence::Over {
+                    connection.send(&chunk(&drip))?;
+                }
+                Ok(Next::Close)
+            }
         }
     }
 
@@ -132,6 +143,7 @@ impl Delivery {
             End::CutInside(whole) => whole + 1,
             End::CutAfter(whole)
             | End::StallAfter(whole)
+            | End::DripAfter { events: whole, .. }
             | End::WholeAfter(whole)
             | End::ErrorAfter { events: whole, .. }
             | End::GarbageAfter(whole) => whole,
@@ -157,6 +169,10 @@ impl Delivery {
             End::StallAfter(whole) => {
                 events.truncate(*whole);
                 Last::Stall
+            }
+            End::DripAfter { events: whole, drip } => {
+                events.truncate(*whole);
+                Last::Drip(drip.clone())
             }
             End::WholeAfter(whole) => {
                 events.truncate(*whole);

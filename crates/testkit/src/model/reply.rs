@@ -327,6 +327,17 @@ impl Reply {
         self.ending(End::StallAfter(events))
     }
 
+    /// Sends `drip` again and again after so many events, each after a time, until the client goes or
+    /// the server stops.
+    pub fn drip_after_events(
+        self,
+        events: usize,
+        drip: impl Into<Vec<u8>>,
+        every: Duration,
+    ) -> Self {
+        self.pausing(every).ending(End::DripAfter { events, drip: drip.into() })
+    }
+
     /// Ends after so many events, in good order as far as HTTP is concerned.
     pub fn end_after_events(self, events: usize) -> Self {
         self.ending(End::WholeAfter(events))

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::Stop;
 use crate::stream::{Collector, Draft};
+use crate::wire::tokens::{Counted, Tokens};
 use crate::wire::{Ending, Progress, Said, Wrong};
 
 #[derive(Deserialize)]
@@ -16,13 +17,15 @@ struct Envelope {
     index: Option<u64>,
     content_block: Option<Block>,
     delta: Option<Delta>,
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Started {
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
 }
 
 #[derive(Deserialize)]
@@ -30,7 +33,8 @@ struct Whole {
     r#type: Option<String>,
     content: Option<Vec<Block>>,
     stop_reason: Option<String>,
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
     error: Option<Value>,
 }
 
@@ -72,10 +76,10 @@ struct Delta {
 
 #[derive(Clone, Copy, Deserialize)]
 struct Counts {
-    input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
+    input_tokens: Option<Tokens>,
+    cache_read_input_tokens: Option<Tokens>,
+    cache_creation_input_tokens: Option<Tokens>,
+    output_tokens: Option<Tokens>,
 }
 
 /// Reads events.
@@ -85,7 +89,7 @@ pub(crate) struct Decoder {
     blocks: Vec<(u64, usize)>,
     reason: Option<Stop>,
     ended: bool,
-    usage: Option<Usage>,
+    usage: Counted<Usage>,
 }
 
 impl Decoder {
@@ -102,7 +106,9 @@ impl Decoder {
             return Err(Wrong::Said(Said::of(&error)));
         }
         match event.r#type.as_str() {
-            "message_start" => self.count(event.message.and_then(|message| message.usage)),
+            "message_start" => {
+                self.count(event.message.map(|message| message.usage).unwrap_or_default());
+            }
             "content_block_start" => {
                 if let Some(block) = event.content_block
                     && let Some(at) = open(block, into)
@@ -155,22 +161,26 @@ impl Decoder {
         if self.ended { Progress::Ended } else { Progress::Open }
     }
 
-    /// Takes counts; later ones replace those they name.
-    fn count(&mut self, counts: Option<Counts>) {
-        let Some(counts) = counts else { return };
-        let so_far = self.usage.unwrap_or_default();
-        self.usage = Some(Usage {
-            input: counts.input_tokens.unwrap_or(so_far.input),
-            cached: counts.cache_read_input_tokens.unwrap_or(so_far.cached),
-            cache_written: counts.cache_creation_input_tokens.unwrap_or(so_far.cache_written),
-            output: counts.output_tokens.unwrap_or(so_far.output),
+    /// Takes counts; later ones replace those they name. Where one of them is nonsense the sum is too.
+    fn count(&mut self, counts: Counted<Counts>) {
+        let (so_far, counts) = match (self.usage, counts) {
+            (Counted::Nonsense, _) | (_, Counted::Absent) => return,
+            (_, Counted::Nonsense) => return self.usage = Counted::Nonsense,
+            (so_far, Counted::Known(counts)) => (so_far.known().unwrap_or_default(), counts),
+        };
+        let or = |count: Option<Tokens>, before: u64| count.map_or(before, |count| count.0);
+        self.usage = Counted::Known(Usage {
+            input: or(counts.input_tokens, so_far.input),
+            cached: or(counts.cache_read_input_tokens, so_far.cached),
+            cache_written: or(counts.cache_creation_input_tokens, so_far.cache_written),
+            output: or(counts.output_tokens, so_far.output),
             reasoning: 0,
         });
     }
 
     pub(crate) fn ending(&self) -> Ending {
         let stop = self.ended.then(|| self.reason.unwrap_or(Stop::End));
-        Ending { stop, usage: self.usage }
+        Ending { stop, usage: self.usage.known() }
     }
 }
 
@@ -203,6 +213,7 @@ fn grow(at: usize, delta: Delta, into: &mut Collector<'_>) {
         && let Some(Draft::Reasoning(reasoning)) = into.draft(at)
     {
         reasoning.signature.get_or_insert_default().push_str(&more);
+        into.grow();
     }
 }
 

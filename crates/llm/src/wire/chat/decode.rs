@@ -7,20 +7,23 @@ use serde_json::Value;
 
 use crate::Stop;
 use crate::stream::{Collector, Draft};
+use crate::wire::tokens::{Counted, Tokens};
 use crate::wire::{Ending, Progress, Said, Wrong};
 
 #[derive(Deserialize)]
 struct Chunk {
     #[serde(default)]
     choices: Option<Vec<Choice>>,
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
     x_groq: Option<Groq>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Groq {
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
 }
 
 #[derive(Deserialize)]
@@ -62,41 +65,49 @@ struct FunctionFragment {
 #[derive(Deserialize)]
 struct Counts {
     #[serde(default)]
-    prompt_tokens: Option<u64>,
+    prompt_tokens: Option<Tokens>,
     #[serde(default)]
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
+    completion_tokens: Option<Tokens>,
+    #[serde(default)]
+    prompt_tokens_details: Counted<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Counted<CompletionDetails>,
     /// DeepSeek's name for what came from its cache.
-    prompt_cache_hit_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_cache_hit_tokens: Counted<Tokens>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct PromptDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
+    #[serde(default)]
+    cached_tokens: Counted<Tokens>,
+    #[serde(default)]
+    cache_write_tokens: Counted<Tokens>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
+    #[serde(default)]
+    reasoning_tokens: Counted<Tokens>,
 }
 
 impl Counts {
     fn usage(&self) -> Usage {
-        let details = self.prompt_tokens_details.as_ref();
-        let prompt = self.prompt_tokens.unwrap_or(0);
-        let cached = details.and_then(|details| details.cached_tokens);
-        let cached = cached.or(self.prompt_cache_hit_tokens).unwrap_or(0).min(prompt);
-        let written = details.and_then(|details| details.cache_write_tokens).unwrap_or(0);
+        // A detail that is wrong is left out; the sums it belongs to are known.
+        let number = |tokens: Counted<Tokens>| tokens.known().unwrap_or_default().0;
+        let details = self.prompt_tokens_details.known();
+        let prompt = self.prompt_tokens.unwrap_or_default().0;
+        let cached = details.map_or(Counted::Absent, |details| details.cached_tokens);
+        let cached = number(cached.or(self.prompt_cache_hit_tokens)).min(prompt);
+        let written = details.map_or(0, |details| number(details.cache_write_tokens));
         let written = written.min(prompt - cached);
-        let reasoning = self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens);
+        let reasoning = self.completion_tokens_details.known();
         Usage {
             input: prompt - cached - written,
             cached,
             cache_written: written,
-            output: self.completion_tokens.unwrap_or(0),
-            reasoning: reasoning.unwrap_or(0),
+            output: self.completion_tokens.unwrap_or_default().0,
+            reasoning: reasoning.map_or(0, |details| number(details.reasoning_tokens)),
         }
     }
 }
@@ -144,9 +155,10 @@ impl Decoder {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(Wrong::Said(Said::of(&error)));
         }
-        let counts = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
-        if let Some(counts) = counts {
-            self.usage = Some(counts.usage());
+        match chunk.usage.or(chunk.x_groq.map(|groq| groq.usage).unwrap_or_default()) {
+            Counted::Absent => {}
+            Counted::Known(counts) => self.usage = Some(counts.usage()),
+            Counted::Nonsense => self.usage = None,
         }
         for choice in chunk.choices.into_iter().flatten() {
             if choice.index.unwrap_or(0) == 0 {
@@ -221,6 +233,7 @@ impl Decoder {
     /// Keeps a detail; fragments of one text become one detail again.
     fn detail(&mut self, detail: Value, into: &mut Collector<'_>) {
         self.thought(into);
+        into.grow();
         let same = |a: &Value, b: &Value| {
             a.get("type") == b.get("type") && a.get("index") == b.get("index")
         };

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::Stop;
 use crate::stream::{Collector, Draft};
+use crate::wire::tokens::{Counted, Tokens};
 use crate::wire::{Ending, Progress, Said, Wrong};
 
 #[derive(Deserialize)]
@@ -14,8 +15,10 @@ struct Line {
     #[serde(default)]
     done: bool,
     done_reason: Option<String>,
-    prompt_eval_count: Option<u64>,
-    eval_count: Option<u64>,
+    #[serde(default)]
+    prompt_eval_count: Counted<Tokens>,
+    #[serde(default)]
+    eval_count: Counted<Tokens>,
     error: Option<Value>,
 }
 
@@ -80,11 +83,15 @@ impl Decoder {
                 _ if self.calls => Stop::Calls,
                 _ => Stop::End,
             });
-            self.usage = line.eval_count.map(|output| Usage {
-                input: line.prompt_eval_count.unwrap_or(0),
-                output,
-                ..Usage::default()
-            });
+            self.usage = match (line.prompt_eval_count, line.eval_count) {
+                (Counted::Nonsense, _) => None,
+                // A prompt that it has at hand it does not count.
+                (input, output) => output.known().map(|Tokens(output)| Usage {
+                    input: input.known().unwrap_or_default().0,
+                    output,
+                    ..Usage::default()
+                }),
+            };
         }
         Ok(self.progress())
     }

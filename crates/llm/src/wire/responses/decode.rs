@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::stream::{Collector, Draft};
+use crate::wire::tokens::{Counted, Tokens};
 use crate::wire::{Ending, Progress, Said, Wrong};
 use crate::{Event, Stop};
 
@@ -22,7 +23,8 @@ struct Whole {
     error: Option<Value>,
     incomplete_details: Option<Incomplete>,
     output: Option<Vec<Item>>,
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Counted<Counts>,
 }
 
 #[derive(Deserialize)]
@@ -52,20 +54,24 @@ struct Words {
 
 #[derive(Deserialize)]
 struct Counts {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
+    input_tokens: Option<Tokens>,
+    output_tokens: Option<Tokens>,
+    #[serde(default)]
+    input_tokens_details: Counted<InputDetails>,
+    #[serde(default)]
+    output_tokens_details: Counted<OutputDetails>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct InputDetails {
-    cached_tokens: Option<u64>,
+    #[serde(default)]
+    cached_tokens: Counted<Tokens>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct OutputDetails {
-    reasoning_tokens: Option<u64>,
+    #[serde(default)]
+    reasoning_tokens: Counted<Tokens>,
 }
 
 /// Reads events.
@@ -107,6 +113,8 @@ impl Decoder {
                     into.tell(Event::Call { name });
                 }
             }
+            // Collected when the item is done.
+            "response.function_call_arguments.delta" => into.grow(),
             "response.output_item.done" => {
                 if let Some(item) = event.item {
                     self.items = true;
@@ -151,7 +159,7 @@ impl Decoder {
     }
 
     fn end(&mut self, whole: Whole, into: &mut Collector<'_>) -> Result<(), Wrong> {
-        if let Some(counts) = whole.usage {
+        if let Counted::Known(counts) = whole.usage {
             self.usage = Some(usage(&counts));
         }
         if let Some(error) = whole.error.filter(|error| !error.is_null()) {
@@ -225,15 +233,16 @@ impl Decoder {
 }
 
 fn usage(counts: &Counts) -> Usage {
-    let input = counts.input_tokens.unwrap_or(0);
-    let cached = counts.input_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-    let cached = cached.unwrap_or(0).min(input);
-    let reasoning = counts.output_tokens_details.as_ref().and_then(|d| d.reasoning_tokens);
+    // A detail that is wrong is left out; the sums it belongs to are known.
+    let input = counts.input_tokens.unwrap_or_default().0;
+    let cached = counts.input_tokens_details.known().and_then(|d| d.cached_tokens.known());
+    let cached = cached.unwrap_or_default().0.min(input);
+    let reasoning = counts.output_tokens_details.known().and_then(|d| d.reasoning_tokens.known());
     Usage {
         input: input - cached,
         cached,
         cache_written: 0,
-        output: counts.output_tokens.unwrap_or(0),
-        reasoning: reasoning.unwrap_or(0),
+        output: counts.output_tokens.unwrap_or_default().0,
+        reasoning: reasoning.unwrap_or_default().0,
     }
 }
