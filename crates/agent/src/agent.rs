@@ -119,20 +119,30 @@ impl Agent {
     /// session without a word in it is none.
     pub fn begin(&self, workspace: &Path, date: &str) -> Result<OpenSession> {
         let id = SessionId::new();
-        let window = self.window();
-        let mut prompt = prompt::system(workspace, date, window);
-        let found = skills::find(&self.settings().skills, workspace);
-        prompt.push_str(&skills::skills_prompt(&found, window));
-        self.redactor().string(&mut prompt);
+        let (prompt, unusable_skills) = self.new_prompt(workspace, date);
         match self.lease(id)? {
             Acquired::Got(lease) => {
                 let mut session = OpenSession::fresh(self.clone(), id, workspace, prompt, lease);
-                session.unusable_skills = found.warnings;
+                session.unusable_skills = unusable_skills;
                 Ok(session)
             }
             // The name was made just now.
             Acquired::Held(holder) => Err(in_use(&holder).into()),
         }
+    }
+
+    /// The system prompt of a session that begins in a workspace, and what is wrong with skills there.
+    pub(crate) fn new_prompt(
+        &self,
+        workspace: &Path,
+        date: &str,
+    ) -> (String, Vec<skills::Warning>) {
+        let window = self.window();
+        let mut prompt = prompt::system(workspace, date, window);
+        let found = skills::find(&self.settings().skills, workspace);
+        prompt.push_str(&skills::skills_prompt(&found, window));
+        self.redactor().string(&mut prompt);
+        (prompt, found.warnings)
     }
 
     /// Takes a session up, unless another process has it.
@@ -152,7 +162,7 @@ impl Agent {
 
     pub(crate) fn lease(&self, id: SessionId) -> Result<Acquired> {
         let Parts { store, settings, .. } = &*self.parts;
-        Ok(blocking(|| store.try_acquire(&format!("session/{id}"), settings.lease))?)
+        Ok(blocking(|| store.try_acquire(&lease_of(id), settings.lease))?)
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
@@ -174,6 +184,14 @@ impl Agent {
         closure: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
     ) -> Result<T> {
         blocking(|| self.parts.store.write(closure))
+    }
+
+    /// Writes what must outlast this process, and need not outlast a loss of power.
+    pub(crate) fn note<T: Send>(
+        &self,
+        closure: impl FnMut(&mut WriteTx<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
+        blocking(|| self.parts.store.note(closure))
     }
 
     /// What the face decided.
@@ -207,6 +225,11 @@ fn offer(settings: &Settings, agent: Weak<Parts>) -> Offer {
     tools.push(Arc::new(LoadSkill::new(settings.skills.clone())));
     tools.push(Arc::new(ProposeSkill::new(agent)));
     Offer::new(tools, window)
+}
+
+/// What whoever works on a session has a lease on.
+pub(crate) fn lease_of(session: SessionId) -> String {
+    format!("session/{session}")
 }
 
 fn in_use(holder: &Holder) -> mainstay_store::Error {

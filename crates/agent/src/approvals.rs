@@ -7,4 +7,3 @@ pub(crate) mod friction;
 pub mod questions;
 pub mod requests;
 pub mod rules;
-pub(crate) mod session_rules;

@@ -4,6 +4,8 @@
 //! it, and everything below the owner's day. A reservation is charged at once and corrected when the
 //! true figures are known, so a crash can make a budget look fuller than it is, never emptier.
 
+pub mod reservations;
+
 use mainstay_journal::turn::{BudgetLimit, BudgetScope};
 use mainstay_store::{Dialect, OwnerId, ReadTx, Row, ToValue, WriteTx, params};
 use serde::{Deserialize, Serialize};
@@ -125,7 +127,16 @@ pub fn reserve(
                 BudgetScope::Session => "this session's",
                 BudgetScope::Turn => "this turn's",
             };
-            let text = format!("{whose} budget is spent: {what}");
+            let (kept, calls) = reservations::kept_in(tx, &charged.id)?;
+            let kept = match calls {
+                0 => String::new(),
+                _ => format!(
+                    "; {} of that is kept for {calls} abandoned model {}, see `mainstay budget`",
+                    dollars(kept),
+                    if calls == 1 { "call" } else { "calls" }
+                ),
+            };
+            let text = format!("{whose} budget is spent: {what}{kept}");
             return Ok(Err(BudgetExhausted { budget: charged.id.clone(), limit, text }));
         }
     }
@@ -220,6 +231,16 @@ pub fn left(tx: &mut ReadTx<'_>, id: &str) -> Result<Limits> {
         |row| Ok(Limits { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? }),
     )?;
     Ok(left.unwrap_or_default())
+}
+
+/// What an owner's budget of today is charged with.
+pub fn used_today(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Amount> {
+    let used = tx.query_opt(
+        "SELECT money, tokens, calls FROM budgets WHERE id = ?1",
+        params![day_of(tx.now(), owner)],
+        |row| Ok(Amount { money: row.get(0)?, tokens: row.get(1)?, calls: row.get(2)? }),
+    )?;
+    Ok(used.unwrap_or_default())
 }
 
 /// A budget and those above it.

@@ -7,7 +7,7 @@
 
 mod agent;
 pub mod approvals;
-mod background;
+pub mod background;
 pub mod budget;
 mod calls;
 mod children;

@@ -99,6 +99,9 @@ impl Act {
     pub fn new(action: Action, workspace: &Path) -> Self {
         let line = match &action {
             Action::Execute(line) => command::judge(line, workspace),
+            Action::Input { command, before, text } => {
+                command::judge_input(command, before.as_deref(), text, workspace)
+            }
             _ => command::LineJudgement::default(),
         };
         Self { action, line }
@@ -166,6 +169,7 @@ impl Policy {
                 }
             }
             Action::Execute(line) => self.judge_line(line, &act.line),
+            Action::Input { text, .. } => self.judge_line(text, &act.line),
             Action::Network(places) => {
                 let hosts: Option<Vec<Need>> =
                     places.iter().map(|place| Need::host(place)).collect();
@@ -304,9 +308,10 @@ impl FromValue for ActionClass {
 /// Describes an action to a person, in full: "to run `make`".
 pub fn describe_action(action: &Action) -> String {
     let words = match action {
-        Action::Read => "to look at something".to_owned(),
+        Action::Read => "to read".to_owned(),
         Action::Write(path) => format!("to change {}", path.display()),
         Action::Execute(command) => format!("to run `{command}`"),
+        Action::Input { command, text, .. } => format!("to write `{text}` to `{command}`"),
         Action::Network(places) => format!("to reach {}", places.join(", ")),
         Action::Persist(what) => format!("to remember {what}"),
         Action::Propose(what) => format!("to propose {what}"),

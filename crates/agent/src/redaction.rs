@@ -107,7 +107,7 @@ pub(crate) fn outcome(redactor: &Redactor, outcome: &mut Outcome) {
         }
     }
     if let Some(whole) = &mut outcome.whole {
-        redactor.bytes(whole);
+        redactor.bytes(&mut whole.bytes);
     }
     for fact in &mut outcome.facts {
         if let Fact::Background { command, .. } | Fact::Exit { command, .. } = fact {

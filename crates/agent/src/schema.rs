@@ -5,8 +5,9 @@ use mainstay_memory::MEMORY;
 use mainstay_store::{Component, Migration, Schema};
 
 use crate::approvals::{questions, requests};
+use crate::budget::{self, reservations};
 use crate::skills::SKILLS;
-use crate::{budget, snapshots};
+use crate::snapshots;
 
 /// The tables of the agent. A new table is a new migration at the end of this list.
 pub const AGENT: Component = Component {
@@ -16,6 +17,7 @@ pub const AGENT: Component = Component {
         Migration::Both(requests::TABLES),
         Migration::Both(questions::TABLES),
         Migration::Both(snapshots::TABLES),
+        Migration::Both(reservations::TABLES),
     ],
 };
 

@@ -9,7 +9,7 @@ use mainstay_journal::turn::TurnChoices;
 use mainstay_llm::{Candidate, Effort};
 use mainstay_message::Redactor;
 use mainstay_tools::sandbox::Wishes;
-use mainstay_tools::{Reader, Tool};
+use mainstay_tools::{EditSlots, Reader, Tool};
 
 use crate::budget::Limits;
 use crate::compaction::Compacting;
@@ -55,6 +55,8 @@ pub struct Settings {
     pub children: usize,
     /// Files and directories that no tool opens.
     pub forbidden: Vec<PathBuf>,
+    /// By which processes change a file one after the other.
+    pub edit_slots: EditSlots,
     /// How much snapshots may hold and take.
     pub snapshots: mainstay_tools::snapshot::Limits,
     /// What commands and file tools are confined to.
@@ -137,6 +139,7 @@ impl Default for Settings {
             pass_environment: Vec::new(),
             children: 4,
             forbidden: Vec::new(),
+            edit_slots: EditSlots::default(),
             snapshots: mainstay_tools::snapshot::Limits::default(),
             sandbox: Wishes::default(),
             skills: Places::default(),

@@ -14,8 +14,11 @@ use mainstay_tools::Fact;
 
 use crate::policy::Act;
 use crate::policy::command::{self, Class};
-use crate::session::notice;
+use crate::session::notice::{self, NoticeFact};
 use crate::{Result, memory};
+
+/// Where the words of an imported session are from.
+const IMPORTED: &str = "an imported session";
 
 /// Where words of a session came from that nobody at hand wrote.
 #[derive(Clone, Debug, Default)]
@@ -65,15 +68,27 @@ pub(crate) fn outside(body: &Body) -> Vec<Fact> {
             let facts = facts.iter().filter_map(|fact| serde_json::from_value(fact.clone()).ok());
             facts.filter(|fact| matches!(fact, Fact::Outside { .. })).collect()
         }
-        Body::Notice { .. } => notice::recalled(body)
-            .filter_map(|memory| memory.from_outside)
-            .map(|provider| Fact::Outside { origin: memory::external::origin(&provider) })
-            .collect(),
+        Body::Notice { .. } => {
+            notice::facts(body).into_iter().flat_map(outside_of_notice).collect()
+        }
         Body::User { .. }
         | Body::Assistant { .. }
         | Body::End { .. }
         | Body::Compaction(_)
         | Body::Restored { .. } => Vec::new(),
+    }
+}
+
+fn outside_of_notice(fact: NoticeFact) -> Vec<Fact> {
+    let outside = |origin: String| Fact::Outside { origin };
+    match fact {
+        NoticeFact::Recalled { memories } => memories
+            .into_iter()
+            .filter_map(|memory| memory.from_outside)
+            .map(|provider| outside(memory::external::origin(&provider)))
+            .collect(),
+        NoticeFact::Imported => vec![outside(IMPORTED.to_owned())],
+        NoticeFact::HookContinued => Vec::new(),
     }
 }
 
@@ -101,7 +116,7 @@ pub(crate) fn from_network(facts: &[Fact], act: Option<&Act>, workspace: &Path) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::notice::{NoticeFact, RecalledMemory};
+    use crate::session::notice::RecalledMemory;
 
     #[test]
     fn words_of_results_and_of_memories_are_from_outside() {
@@ -119,6 +134,8 @@ mod tests {
             "result": { "call": "c", "name": "fetch", "content": [], "failed": false },
             "facts": [fact, Fact::InDoubt], "fingerprint": "" } });
         assert_eq!(outside(&serde_json::from_value(result).unwrap()), [fact]);
+        let body = notice::notice("imported".to_owned(), &NoticeFact::Imported);
+        assert_eq!(outside(&body), [Fact::Outside { origin: IMPORTED.to_owned() }]);
         // Words of a hook that look like a recall are none.
         let text = "memories that may bear on this\n- [theirs:2] (from outside) x";
         assert_eq!(outside(&Body::notice(text)), []);

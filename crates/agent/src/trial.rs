@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use mainstay_journal::model_call::{self, Purpose};
+use mainstay_journal::model_call::Purpose;
 use mainstay_llm::{Candidate, Client, Request};
 use mainstay_message::{AssistantPart, Content, Message, Redactor, ToolSpec, Usage};
 use mainstay_store::{Id, OwnerId, Store};
 use serde_json::json;
 
 use crate::agent::blocking;
+use crate::budget::reservations::{self, NewReservation, Stage};
 use crate::budget::{self, Account, Amount, Limits};
 use crate::turn::answer::spoken_text;
-use crate::turn::{ask_model, reserve};
+use crate::turn::ask_model;
 use crate::{Result, redaction};
 
 /// What came of a trial.
@@ -49,13 +50,16 @@ pub async fn trial(
     let tokens = i64::try_from(usage.total()).unwrap_or(i64::MAX);
     let amount = Amount { money, tokens, calls: 1 };
     let reserved = blocking(|| {
-        store.write(|tx| -> Result<_> {
-            let reserved = budget::reserve(tx, &account, &amount, &Amount::default())?;
-            if reserved.is_ok() {
-                model_call::begin(tx, id, &purpose, &candidate.to_string())?;
-            }
-            Ok(reserved)
-        })
+        let model = candidate.to_string();
+        let reservation = NewReservation {
+            id,
+            purpose,
+            model: &model,
+            account: &account,
+            amount,
+            stage: Stage::Sent,
+        };
+        store.write(|tx| reservation.make(tx, &Amount::default()))
     })?;
     if let Err(spent) = reserved {
         return Ok(Trial::Failed(spent.text));
@@ -90,8 +94,8 @@ pub async fn trial(
     let attempts = ask_model::attempts(&asked);
     blocking(|| {
         store.write(|tx| -> Result<_> {
-            model_call::finish(tx, id, &purpose, &attempts)?;
-            budget::correct(tx, &account, &reserve::used_by(&attempts).minus(&amount))
+            let correction = reservations::finish(tx, id, &purpose, &attempts, &amount)?;
+            budget::correct(tx, &account, &correction)
         })
     })?;
     Ok(match asked {

@@ -51,6 +51,11 @@ impl Call {
         self.location.below(&self.settings.under).unwrap_or_default()
     }
 
+    /// Says whether the call is to be logged.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.settings.mode == Mode::Record
+    }
+
     /// Counts the point and says what becomes of it; does not return where the process dies of it.
     pub(crate) fn fate(&self, kind: Kind) -> Fate {
         let settings = self.settings;

@@ -1,5 +1,8 @@
 //! A session as lines of JSON: everything that is needed to go on with it elsewhere.
 //!
+//! A file may come from anybody, so it brings words only: its prompt and its directory are shown to
+//! whoever reads the file, and are not those of the session that is made of it.
+//!
 //! The first line names the format and the session, then come turns, entries and blobs, and the last
 //! line counts them and holds the hash of all lines before it, so that a file that was cut or changed
 //! is noticed.
@@ -12,7 +15,7 @@ use mainstay_store::{BlobHash, OwnerId, ReadTx, WriteTx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::entry::Body;
+use crate::entry::{self, Body};
 use crate::storable::storable;
 use crate::turn::{Outcome, State};
 use crate::{Error, Result, SessionId, TurnId, compaction, pictures, session};
@@ -231,7 +234,7 @@ impl Archive {
         Ok(self)
     }
 
-    /// The directory that the session worked in.
+    /// The directory that the session worked in, where it was exported.
     pub fn workspace(&self) -> &str {
         &self.head.workspace
     }
@@ -241,19 +244,21 @@ impl Archive {
         self.turns.len()
     }
 
-    /// Makes a session of it under a new name. A turn that was not over is over.
+    /// Makes a session of it under a new name, without a prompt. A turn that was not over is over, and
+    /// `last` is said at the end of the last one.
     pub fn import(
         &self,
         tx: &mut WriteTx<'_>,
         id: SessionId,
         owner: OwnerId,
         workspace: &str,
+        last: &Body,
     ) -> Result<()> {
         let Self { head, turns, entries, blobs } = self;
         let new = session::New {
             owner,
             workspace,
-            prompt: &head.prompt,
+            prompt: "",
             title: &storable(&head.title),
             begun_by: None,
         };
@@ -304,6 +309,9 @@ impl Archive {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 params![id, seq, turn, kind, body.to_string(), at],
             )?;
+        }
+        if let Some(turn) = ids.last() {
+            entry::append(tx, id, *turn, last)?;
         }
         Ok(())
     }

@@ -155,6 +155,17 @@ pub fn open(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Open>> {
     Ok(open)
 }
 
+/// The plans of all calls that were started and have no outcome, in turns that go on.
+pub fn unsettled_plans(tx: &mut ReadTx<'_>) -> Result<Vec<String>> {
+    Ok(tx.query(
+        "SELECT calls.plan FROM turns JOIN calls
+             ON calls.session = turns.session AND calls.turn = turns.id
+         WHERE turns.state <> 'ended' AND calls.state = 'started' AND calls.plan IS NOT NULL",
+        params![],
+        |row| row.get(0),
+    )?)
+}
+
 /// What an entry asks for.
 fn calls_of(entry: Option<Entry>) -> Vec<Call> {
     let Some(Body::Assistant { parts, .. }) = entry.map(|entry| entry.body) else {

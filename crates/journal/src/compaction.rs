@@ -40,7 +40,7 @@ pub struct Compaction {
     /// since; where entries are shortened, also such as hold the list of steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keeps: Vec<i64>,
-    /// What a model, or a rule, made of the replaced entries; nothing where entries are only
+    /// What a model, or a rule, made of the replaced entries; `None` where entries are only
     /// shortened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,

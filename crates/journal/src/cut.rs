@@ -21,7 +21,7 @@ pub struct Cut {
 
 /// Finds where a tail begins that is no larger than `budget`, by the `size` of bodies as they are
 /// shown now. It has the last message of the model with all its results, however large, and splits no
-/// group. Nothing where all that is shown fits, or can be cut nowhere.
+/// group. `None` where all that is shown fits, or nothing can be cut.
 pub fn cut(entries: &[Entry], budget: usize, size: impl Fn(&Body) -> usize) -> Option<Cut> {
     let standing = Standing::of(entries);
     let shortener = Shortener::new(entries, &standing);

@@ -135,7 +135,7 @@ pub fn ledger(
     for entry in entries {
         match &entry.body {
             Body::User { content } => {
-                said.push((entry.turn, entry.at, clip(&words(content), INSTRUCTION)));
+                said.push((entry.turn, entry.at, clip(&text_of(content), INSTRUCTION)));
             }
             Body::Assistant { parts, .. } => {
                 calls.extend(parts.iter().filter_map(|part| match part {
@@ -273,17 +273,17 @@ impl<T> Listed<T> {
         true
     }
 
-    fn render(&self, text: &mut String, (head, rest): (&str, &str), line: impl Fn(&T) -> String) {
+    fn render(&self, text: &mut String, labels: Labels, line: impl Fn(&T) -> String) {
         if self.items.is_empty() && self.left_out == 0 {
             return;
         }
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{head}:");
+        let _ = writeln!(text, "{}:", labels.head);
         for item in &self.items {
             let _ = writeln!(text, "- {}", line(item));
         }
         if self.left_out > 0 {
-            let _ = writeln!(text, "- {} more, {rest}", self.left_out);
+            let _ = writeln!(text, "- {} more, {}", self.left_out, labels.left_out);
         }
     }
 }
@@ -345,7 +345,7 @@ impl Ledger {
         if !self.current.is_empty() && self.current != self.first {
             let _ = writeln!(text, "The user's instruction at that time: {}", self.current);
         }
-        let older = |head| (head, "older");
+        let older = |head| Labels { head, left_out: "older" };
         self.decisions.render(&mut text, older("Decisions, newest first"), String::clone);
         let file = |file: &File| {
             let hash: String = file.hash.chars().take(HASH).collect();
@@ -358,13 +358,20 @@ impl Ledger {
                 if ran.times > 1 { format!(", {} times", ran.times) } else { String::new() };
             format!("exit code {}{times}: {}", ran.code, ran.command)
         });
-        let steps = ("Steps, as the list says", "done or later");
+        let steps = Labels { head: "Steps, as the list says", left_out: "done or later" };
         self.steps.render(&mut text, steps, |item| format!("[{}] {}", item.status, item.text));
         text
     }
 }
 
-fn words(content: &[Content]) -> String {
+/// What stands above a list and what is said of those that were left out of it.
+#[derive(Clone, Copy)]
+struct Labels {
+    head: &'static str,
+    left_out: &'static str,
+}
+
+fn text_of(content: &[Content]) -> String {
     content.iter().filter_map(Content::text).collect::<Vec<_>>().join("\n")
 }
 

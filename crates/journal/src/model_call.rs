@@ -4,7 +4,7 @@ use mainstay_message::Usage;
 use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
 use crate::storable::storable;
-use crate::{Result, SessionId, TurnId};
+use crate::{Result, SessionId, TurnId, TurnRef};
 
 /// What a model call is for and who pays.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,8 @@ pub struct Spent {
 pub enum On {
     /// That of a session.
     Session(SessionId),
-    /// That of a turn of a session.
-    Turn(SessionId, TurnId),
+    /// That of a turn.
+    Turn(TurnRef),
 }
 
 /// What spending is told by.
@@ -152,6 +152,17 @@ pub fn withdraw(tx: &mut WriteTx<'_>, id: Id, purpose: &Purpose<'_>) -> Result<(
     let (session, turn) = purpose.place();
     tx.execute(
         "DELETE FROM model_calls WHERE id = ?1 AND session = ?2 AND turn = ?3",
+        params![id, session, turn],
+    )?;
+    Ok(())
+}
+
+/// Closes a call that a crash or a cancellation interrupted, like [`abandon`].
+pub fn lose(tx: &mut WriteTx<'_>, id: Id, purpose: &Purpose<'_>) -> Result<()> {
+    let (session, turn) = purpose.place();
+    tx.execute(
+        "UPDATE model_calls SET state = 'unknown'
+         WHERE id = ?1 AND session = ?2 AND turn = ?3 AND state = 'open'",
         params![id, session, turn],
     )?;
     Ok(())
@@ -246,7 +257,7 @@ pub fn of_purpose(tx: &mut ReadTx<'_>, session: SessionId, purpose: &str) -> Res
 pub fn spent_on(tx: &mut ReadTx<'_>, what: On) -> Result<Spent> {
     let (session, turn) = match &what {
         On::Session(session) => (session, ""),
-        On::Turn(session, turn) => (session, turn.as_str()),
+        On::Turn(turn) => (&turn.session, turn.turn.as_str()),
     };
     let sql = format!(
         "SELECT COALESCE(MAX(session), ''), {SUMS} FROM model_calls

@@ -99,6 +99,15 @@ pub fn announce(tx: &mut WriteTx<'_>, session: SessionId, turn: TurnId) -> Resul
     )?)
 }
 
+/// The keepers of all processes that run, as far as the record knows.
+pub fn keepers(tx: &mut ReadTx<'_>) -> Result<Vec<String>> {
+    Ok(tx.query(
+        "SELECT DISTINCT keeper FROM processes WHERE acknowledged_at IS NULL AND state = 'running'",
+        params![],
+        |row| row.get(0),
+    )?)
+}
+
 fn read(row: &Row<'_>) -> mainstay_store::Result<Process> {
     Ok(Process {
         id: row.get(0)?,

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use mainstay_store::{Component, Migration, OwnerId, Progress, ReadTx, Store, WriteTx, params};
 
-pub use index::{Caught, catch_up, forget_deleted, rebuild};
+pub use index::{Caught, catch_up, catch_up_ahead, forget_deleted, rebuild};
 
 use crate::{Result, SessionId};
 use query::Query;

@@ -82,7 +82,8 @@ pub fn get(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<Session>> {
     Ok(tx.query_opt(&format!("SELECT {COLUMNS} WHERE id = ?1"), params![id], read)?)
 }
 
-/// The system prompt of a session, fixed when it began: providers' caches hold on to it.
+/// The system prompt of a session, fixed when it began: providers' caches hold on to it. It is empty
+/// for one that was imported and has had no turn here.
 pub fn prompt(tx: &mut ReadTx<'_>, session: &Session) -> Result<String> {
     let bytes = tx.blob(&session.prompt)?;
     bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| Error::Damaged {
@@ -117,6 +118,13 @@ pub fn root(tx: &mut ReadTx<'_>, id: SessionId) -> Result<SessionId> {
         root = parent;
     }
     Ok(root)
+}
+
+/// Gives a session that has none its system prompt.
+pub fn set_prompt(tx: &mut WriteTx<'_>, id: SessionId, prompt: &str) -> Result<()> {
+    let prompt = tx.put_blob(prompt.as_bytes())?;
+    tx.execute("UPDATE sessions SET prompt = ?2 WHERE id = ?1", params![id, prompt])?;
+    Ok(())
 }
 
 /// Gives a session another title.

@@ -60,7 +60,7 @@ impl Transcript {
     fn shown(entries: &[Entry], standing: &Standing<'_>, to: i64) -> Self {
         let mut transcript = Self::default();
         if let Some(compaction) = standing.replacing() {
-            transcript.say(record::told(entries, compaction, standing.through));
+            transcript.say(record::render(entries, compaction, standing.through));
         }
         let shortener = Shortener::new(entries, standing);
         let live = |entry: &&Entry| entry.seq > standing.through && entry.seq <= to;

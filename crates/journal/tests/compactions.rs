@@ -157,8 +157,13 @@ fn a_session_takes_its_compactions_along_and_away() {
         let text = store.read(|tx| export(tx, session)).unwrap();
         let archive = Archive::read(&text).unwrap();
         let id = SessionId::new();
-        write(store, |tx| archive.import(tx, id, owner, "/elsewhere"));
-        assert_eq!(messages(store, id), messages(store, session));
+        write(store, |tx| archive.import(tx, id, owner, "/elsewhere", &Body::notice("new here")));
+        let mut said = messages(store, id);
+        assert_eq!(
+            said.pop(),
+            Some(Message::User(vec![Content::Text("[Mainstay: new here]".to_owned())]))
+        );
+        assert_eq!(said, messages(store, session));
         assert_eq!(numbers(store, id), [(1, 7), (2, 9)]);
         write(store, |tx| remove(tx, &[session]));
         assert_eq!(numbers(store, session), []);

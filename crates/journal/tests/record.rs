@@ -227,7 +227,12 @@ fn every_attempt_is_in_the_ledger_and_in_the_sums() {
         write(store, |tx| model_call::begin(tx, Id::new(), &purpose, "a/x"));
         assert_eq!(write(store, |tx| model_call::abandon(tx, begun.session)), 1);
         let all = store
-            .read(|tx| model_call::spent_on(tx, model_call::On::Turn(begun.session, begun.turn)))
+            .read(|tx| {
+                model_call::spent_on(
+                    tx,
+                    model_call::On::Turn(TurnRef { session: begun.session, turn: begun.turn }),
+                )
+            })
             .unwrap();
         assert_eq!((all.calls, all.failed, all.usage, all.cost), (3, 1, answered.usage, 42));
         for by in [model_call::By::Day, model_call::By::Session, model_call::By::Model] {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use mainstay_journal::compaction::Compaction;
 use mainstay_journal::entry::{self, Body};
 use mainstay_journal::search::{
-    self, Answer, Asked, Caught, Filter, Hit, Sort, Who, catch_up, rebuild,
+    self, Answer, Asked, Caught, Filter, Hit, Sort, Who, catch_up, catch_up_ahead, rebuild,
 };
 use mainstay_journal::turn::{self, Outcome};
 use mainstay_journal::{JOURNAL, Result, SEARCH, SessionId, TurnId, fork, remove, session};
@@ -564,6 +564,26 @@ fn an_index_that_is_rebuilt_finds_the_same() {
         assert_eq!(documents(store), 0);
         assert_eq!(places(&ask(store, me, &words("wood")).hits), before);
         assert_eq!(documents(store), 60);
+    });
+}
+
+#[test]
+fn what_a_search_adds_in_passing_is_left_to_it_and_more_is_added_ahead() {
+    on_both(|store| {
+        let me = owner(store, "me");
+        let ahead = |patience| catch_up_ahead(store, me, patience).unwrap();
+        let long = Duration::from_secs(60);
+        session_of(store, me, &[user("a grain of sand")]);
+        assert_eq!(ahead(long), Caught { behind: 0, added: 0 });
+        let bodies: Vec<Body> = (0..1300).map(|n| user(&format!("grain {n} of sand"))).collect();
+        session_of(store, me, &bodies);
+        // Without time nothing is done.
+        assert_eq!(ahead(Duration::ZERO), Caught { behind: 1301, added: 0 });
+        assert_eq!(ahead(long), Caught { behind: 0, added: 1301 });
+        assert_eq!(documents(store), 1301);
+        session_of(store, me, &[user("one more grain")]);
+        assert_eq!(ahead(long), Caught { behind: 0, added: 0 });
+        assert_eq!(ask(store, me, &words("more grain")).behind, 0);
     });
 }
 

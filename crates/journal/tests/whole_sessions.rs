@@ -147,10 +147,17 @@ fn a_session_that_was_taken_along_says_the_same() {
         let text = store.read(|tx| export(tx, session)).unwrap();
         let archive = Archive::read(&text).unwrap();
         let id = SessionId::new();
-        write(store, |tx| archive.import(tx, id, owner, "/elsewhere"));
-        assert_eq!(messages(store, id), messages(store, session));
+        write(store, |tx| archive.import(tx, id, owner, "/elsewhere", &Body::notice("new here")));
+        let mut said = messages(store, id);
+        assert_eq!(
+            said.pop(),
+            Some(Message::User(vec![Content::Text("[Mainstay: new here]".to_owned())]))
+        );
+        assert_eq!(said, messages(store, session));
         let row = store.read(|tx| session::get(tx, id)).unwrap().unwrap();
         assert_eq!((row.workspace.as_str(), row.turns, row.title.as_str()), ("/elsewhere", 3, "t"));
+        // Anybody may have written the file: what a model is told first does not come from it.
+        assert_eq!(store.read(|tx| session::prompt(tx, &row)).unwrap(), "");
     });
 }
 

@@ -28,6 +28,7 @@ use terminal::Terminal;
 
 use crate::error::Error;
 use crate::exit::Exit;
+use mainstay_store::{refuse_without_descriptors, refuse_without_thread};
 
 /// Whether a chat can be drawn here.
 pub(crate) fn can_be_drawn() -> bool {
@@ -42,10 +43,11 @@ pub(crate) fn run(place: Place<'_>) -> Result<Exit, Error> {
     let screen = Screen::new(width, height, history);
     let painter = Painter::new(colours, width);
     // One thread draws and hears keys, the other works: a slow disk does not stop the typing.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
+    let runtime = refuse_without_thread()
+        .and_then(|()| refuse_without_descriptors())
+        .and_then(|()| {
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
+        })
         .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let terminal = Terminal::take()
         .map_err(|error| Error::failed(format!("could not use the terminal: {error}")))?;

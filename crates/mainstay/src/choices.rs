@@ -159,14 +159,14 @@ fn merged(kept: &TurnChoices, typed: &Overrides, typed_profile: Option<&str>) ->
 }
 
 fn model_is_gone(session: SessionId, name: &str) -> Error {
-    let message = format!("this turn was begun with {name}, which is not configured any more");
+    let message = format!("this turn was started with {name}, which is no longer configured");
     Error::configuration(message)
         .hint(format!("Choose another: `mainstay resume {session} --model PROVIDER/MODEL`"))
 }
 
 fn profile_is_gone(session: SessionId, name: &str, there_are_none: bool) -> Error {
     let message =
-        format!("this turn was begun with the profile {name:?}, which is not configured any more");
+        format!("this turn was started with the profile {name:?}, which is no longer configured");
     let error = Error::configuration(message);
     if there_are_none {
         let again = format!("mainstay config set profiles.{name}.model PROVIDER/MODEL");
@@ -205,7 +205,7 @@ fn changes(kept: &TurnChoices, now: &TurnChoices) -> Vec<String> {
     }
     let gone = kept.models.iter().skip(1).filter(|name| !now.models.contains(name));
     said.extend(gone.map(|name| {
-        format!("going on without the fallback {name}, which is not configured any more")
+        format!("going on without the fallback {name}, which is no longer configured")
     }));
     if kept.profile != now.profile {
         let was = kept.profile.as_deref().unwrap_or("none");
@@ -222,7 +222,7 @@ fn changes(kept: &TurnChoices, now: &TurnChoices) -> Vec<String> {
     if kept.mode != now.mode {
         said.push(
             match now.mode {
-                Mode::Yes => "every question of the policy is now answered with yes for this turn",
+                Mode::Yes => "now approving everything the policy would ask about, for this turn",
                 Mode::Ask => "the questions of the policy are now asked for this turn",
             }
             .to_owned(),
@@ -308,10 +308,10 @@ mod tests {
             changes(&kept(), &now),
             [
                 "now using my/own for this turn (was far/big)",
-                "going on without the fallback near/tiny, which is not configured any more",
+                "going on without the fallback near/tiny, which is no longer configured",
                 "now using no profile for this turn (was careful)",
                 "the budget of this turn is now as configured (was $2.50)",
-                "every question of the policy is now answered with yes for this turn",
+                "now approving everything the policy would ask about, for this turn",
             ]
         );
         let mut all = Changes::between(Some(&kept()), &now);

@@ -3,20 +3,24 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    answer, approvals, approve, audit, backup, chat, completions, config, context, cost, demo,
-    deny, doctor, man, memory, models, profiles, restore, resume, run, sessions, skills, store,
-    undo,
+    answer, approvals, approve, audit, backup, budget, chat, completions, config, context, cost,
+    demo, deny, doctor, man, memory, models, profiles, restore, resume, run, sessions, skills,
+    store, undo,
 };
 use crate::context::Context;
 use crate::env;
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::interrupt;
+use crate::leftovers;
+use crate::outlet;
 use crate::output::Output;
 use crate::paths::Globals;
 use crate::turn_output::TurnOutput;
@@ -51,6 +55,7 @@ enum Command {
     Context(context::ContextArgs),
     Audit(audit::AuditArgs),
     Cost(cost::CostArgs),
+    Budget(budget::BudgetArgs),
     Models(models::ModelsArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
@@ -67,14 +72,38 @@ enum Command {
     Man(man::ManArgs),
 }
 
+/// How long it is waited for the last words to be read after somebody asked for the end.
+const PARTING: Duration = Duration::from_secs(1);
+
+impl Command {
+    /// Whether it clears up what others left, before all else and when it has ended. What only looks at
+    /// the program or its surroundings leaves everything as it is.
+    fn is_ordinary(&self) -> bool {
+        !matches!(self, Self::Doctor(_) | Self::Completions(_) | Self::Man(_))
+    }
+}
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Runs what was typed.
+/// Runs what was typed, and waits until it is read what came of it.
 pub(crate) fn run() -> Exit {
+    let exit = run_typed();
+    if !(outlet::stdout().is_idle() && outlet::stderr().is_idle()) {
+        interrupt::end_at_signal();
+        outlet::drain((exit == Exit::Interrupted).then_some(PARTING));
+    }
+    let Some(error) = outlet::stdout().failure() else { return exit };
+    let error = Error::failed(format!("could not write to {}: {error}", outlet::stdout().name()))
+        .hint("Check where it goes. What was done is recorded; see `mainstay sessions list`.");
+    Output::new(false).error(&error);
+    if exit == Exit::Done { error.kind.exit() } else { exit }
+}
+
+fn run_typed() -> Exit {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&typed) {
         Ok(cli) => cli,
@@ -82,6 +111,9 @@ pub(crate) fn run() -> Exit {
     };
     let Some(command) = cli.command.or_else(unnamed) else { return help() };
     let context = Context::new(cli.globals);
+    if command.is_ordinary() {
+        leftovers::clear_up(&context);
+    }
     let ended = match &command {
         Command::Chat(args) => chat::run(args, &context),
         Command::Run(args) => run::run(args, &context),
@@ -96,6 +128,7 @@ pub(crate) fn run() -> Exit {
         Command::Context(args) => context::run(args, &context),
         Command::Audit(args) => audit::run(args, &context),
         Command::Cost(args) => cost::run(args, &context),
+        Command::Budget(args) => budget::run(args, &context),
         Command::Models(args) => models::run(args, &context),
         Command::Memory(command) => memory::run(command, &context),
         Command::Config(command) => config::run(command, &context),
@@ -108,6 +141,10 @@ pub(crate) fn run() -> Exit {
         Command::Completions(args) => completions::run(args, &context),
         Command::Man(args) => man::run(args, &context),
     };
+    if command.is_ordinary() {
+        // What it took up is needed no longer.
+        leftovers::clear_up(&context);
+    }
     ended.unwrap_or_else(|error| {
         let error = context.completed(error);
         context.output.error(&error);
@@ -164,15 +201,28 @@ fn refused(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let whole = sentence.collect::<Vec<_>>().join(" ");
         let message = whole.strip_prefix("error: ").unwrap_or(&whole).to_owned();
         let hints = vec!["See `mainstay --help`.".to_owned()];
-        let error = Error { kind: Kind::Usage, message, hints };
-        if typed.iter().any(|word| word == "run" || word == "resume") {
-            // Whoever reads events waits for the last one.
-            TurnOutput::new(true).error_as_event(&error);
-        } else {
-            Output::new(true).error_as_data(&error);
-        }
+        as_data(&Error { kind: Kind::Usage, message, hints }, typed);
     }
     Exit::Usage
+}
+
+/// Tells an error to whoever reads JSON.
+fn as_data(error: &Error, typed: &[OsString]) {
+    if typed.iter().any(|word| word == "run" || word == "resume") {
+        // Whoever reads events waits for the last one.
+        TurnOutput::new(true).error_as_event(error);
+    } else {
+        Output::new(true).error_as_data(error);
+    }
+}
+
+/// Tells why the program ends before its time.
+pub(crate) fn stopped(error: &Error) {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    Output::new(false).error(error);
+    if typed.iter().any(|word| word == "--json") {
+        as_data(error, &typed);
+    }
 }
 
 /// The end of the help text, from the registries.

@@ -5,6 +5,7 @@ pub(crate) mod approvals;
 pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod backup;
+pub(crate) mod budget;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

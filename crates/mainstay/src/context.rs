@@ -1,8 +1,10 @@
 //! What every command is given: the options, the output, and a way to the store.
 
-use mainstay_store::{Location, Options, Store};
+use mainstay_store::{Options, Store};
 
 use crate::error::Error;
+use crate::last_words;
+use crate::leftovers;
 use crate::output::Output;
 use crate::paths::{Globals, Paths};
 
@@ -33,7 +35,9 @@ impl Context {
 
     /// Where things are. Commands that need none of it work without a home.
     pub(crate) fn paths(&self) -> Result<Paths, Error> {
-        Paths::resolve(&self.globals)
+        let paths = Paths::resolve(&self.globals)?;
+        last_words::keep_in(&paths.home);
+        Ok(paths)
     }
 
     /// An error whose hints name the same home and store.
@@ -45,12 +49,19 @@ impl Context {
     }
 }
 
-/// How the program opens stores.
-pub(crate) fn options() -> Options {
-    Options::new(mainstay_agent::schema())
+/// How the program opens stores. What is being made is written down in the home, where there is one.
+pub(crate) fn options(paths: &Paths) -> Options {
+    let options = Options::new(mainstay_agent::schema());
+    if paths.home.is_dir() { options.records(leftovers::records(paths)) } else { options }
 }
 
 /// Opens a store that must be there: looking at it never makes one.
-pub(crate) fn open_existing(place: &Location) -> Result<Store, mainstay_store::Error> {
-    Store::open(place, options().existing())
+pub(crate) fn open_existing(paths: &Paths) -> Result<Store, mainstay_store::Error> {
+    let store = Store::open(&paths.store, options(paths).existing())?;
+    if store.is_read_only() {
+        let place = &paths.store;
+        Output::new(false)
+            .warning(format!("{place} is read-only: it can be looked at, not changed"));
+    }
+    Ok(store)
 }

@@ -11,10 +11,9 @@ use mainstay_journal::turn::Outcome;
 use mainstay_journal::{SessionId, session};
 use mainstay_llm::Candidate;
 use mainstay_message::Content;
-use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic};
-use mainstay_tools::Keeper;
+use mainstay_store::{Acquired, Holder, OwnerId, Store, fsatomic, refuse_without_descriptors};
 use mainstay_tools::keeper::Launch;
-use tokio::signal::unix::{SignalKind, signal};
+use mainstay_tools::{EditSlots, Keeper};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Overrides, agent_settings, memory_providers};
@@ -24,6 +23,7 @@ use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::first_run;
 use crate::interrupt;
+use crate::leftovers;
 use crate::output::Output;
 use crate::paths::Paths;
 
@@ -33,7 +33,7 @@ const OWNER: &str = "local";
 /// A store with its home, made if need be.
 pub(crate) fn open_store(paths: &Paths) -> Result<(Store, OwnerId), Error> {
     make_home(paths)?;
-    let store = Store::open(&paths.store, options())?;
+    let store = Store::open(&paths.store, options(paths))?;
     let owner = match store.read(|tx| tx.find_owner(OWNER))? {
         Some(owner) => owner,
         None => store.write(|tx| tx.owner(OWNER))?,
@@ -106,6 +106,7 @@ pub(crate) fn agent(
     over.forbidden = forbidden(&paths);
     let keeper = keeper(&paths, &config)?;
     let mut agent_settings = agent_settings(&config, &over)?;
+    agent_settings.edit_slots = edit_slots(&paths);
     agent_settings.memory.providers = memory_providers(&config, &keeper)?
         .into_iter()
         .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })
@@ -121,7 +122,7 @@ pub(crate) fn keeper(paths: &Paths, config: &Config) -> Result<Keeper, Error> {
     Ok(Keeper::new(Launch {
         program: PathBuf::from("/proc/self/exe"),
         arguments: vec![KEEPER.into()],
-        spool: paths.home.join("keepers"),
+        spool: leftovers::spool(paths),
         grace: config.keeper_grace()?,
     }))
 }
@@ -142,7 +143,8 @@ pub(crate) fn turn_settings(
     let output = context.output.quiet();
     let config = Config::load_with(&paths, &over.profile, Some(workspace), output)?;
     over.forbidden = forbidden(&paths);
-    agent_settings(&config, &over)
+    let settings = agent_settings(&config, &over)?;
+    Ok(mainstay_agent::Settings { edit_slots: edit_slots(&paths), ..settings })
 }
 
 /// The models that a workspace asks, the first one first.
@@ -167,6 +169,11 @@ pub(crate) fn model_names(context: &Context, workspace: &Path) -> Result<Vec<Str
 pub(crate) const KEEPER: &str = "keeper";
 /// The word that makes this program a reader of documents.
 pub(crate) const READER: &str = "reader";
+
+/// The locks by which the processes of a home change a file one after the other.
+fn edit_slots(paths: &Paths) -> EditSlots {
+    EditSlots::in_directory(paths.home.join("edits"))
+}
 
 /// What no tool opens: the home, and the store with its side files.
 fn forbidden(paths: &Paths) -> Vec<PathBuf> {
@@ -223,30 +230,14 @@ pub(crate) fn claim_key(store: &Store, key: &str) -> Result<mainstay_store::Leas
 /// Runs something asynchronous to its end. The first Ctrl-C (or SIGTERM, SIGHUP) cancels it, a second
 /// one ends the process at once.
 pub(crate) fn block_on<T>(work: impl AsyncFnOnce(CancellationToken) -> T) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    let runtime = refuse_without_descriptors()
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
         .map_err(|error| Error::failed(format!("could not start the runtime: {error}")))?;
     let cancel = CancellationToken::new();
-    let done = runtime.block_on(async {
-        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-            if interrupt::is_ignored(kind.as_raw_value()) {
-                continue;
-            }
-            let mut signals = signal(kind)
-                .map_err(|error| Error::failed(format!("could not listen for signals: {error}")))?;
-            let cancel = cancel.clone();
-            tokio::spawn(async move {
-                while signals.recv().await.is_some() {
-                    if cancel.is_cancelled() {
-                        std::process::exit(Exit::Interrupted.code().into());
-                    }
-                    cancel.cancel();
-                }
-            });
-        }
-        Ok(work(cancel.clone()).await)
-    });
+    interrupt::cancel_at_signal(&cancel)
+        .map_err(|error| Error::failed(format!("could not listen for signals: {error}")))?;
+    let done = Ok(runtime.block_on(work(cancel)));
+    interrupt::cancel_no_more();
     // What blocks a thread elsewhere (a resolver, a command for a key) does not hold the end up.
     runtime.shutdown_background();
     done

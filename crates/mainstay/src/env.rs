@@ -35,11 +35,11 @@ pub(crate) const TERM: Variable =
 
 /// Which model is asked.
 pub(crate) const MAINSTAY_MODEL: Variable =
-    Variable { name: "MAINSTAY_MODEL", doc: "Same as --model" };
+    Variable { name: "MAINSTAY_MODEL", doc: "The model of new turns, as --model" };
 
 /// Which set of settings holds.
 pub(crate) const MAINSTAY_PROFILE: Variable =
-    Variable { name: "MAINSTAY_PROFILE", doc: "Same as --profile" };
+    Variable { name: "MAINSTAY_PROFILE", doc: "The profile of new turns, as --profile" };
 
 /// Where model servers of this machine are looked for.
 pub(crate) const MAINSTAY_LOCAL_SERVERS: Variable = Variable {

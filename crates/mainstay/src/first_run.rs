@@ -287,7 +287,5 @@ fn only_speaks(said: &str) -> String {
 
 /// Says a line beside the answer. In JSON too: what is chosen here must be no surprise.
 fn say(line: &str) {
-    use std::io::Write as _;
-    // With standard error gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{}", crate::redaction::shared().text(line));
+    crate::printing::say(line);
 }

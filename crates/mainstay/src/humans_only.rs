@@ -1,11 +1,12 @@
 //! What only a human may do: an agent's commands are refused, and dangerous steps are confirmed.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
 use mainstay_tools::keeper;
 
 use crate::env;
 use crate::error::Error;
+use crate::printing;
 use crate::wording;
 
 /// Refuses when an agent's command runs this: an agent must not decide about itself.
@@ -23,10 +24,8 @@ pub(crate) fn confirm(action: &str) -> Result<bool, Error> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(unconfirmed(action));
     }
-    let mut output = io::stderr().lock();
     // With standard error gone the answer decides.
-    let _ = write!(output, "{} [y/N] ", question(action));
-    let _ = output.flush();
+    let _ = printing::ask(&format!("{} [y/N] ", question(action)));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| {
         Error::failed(format!("could not read the answer: {error}"))

@@ -1,17 +1,17 @@
 //! How answers look: the answer to standard output, everything else to standard error.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use clap::builder::styling::{AnsiColor, Style};
+use clap::builder::styling::AnsiColor;
 use mainstay_store::fsatomic;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::env;
 use crate::error::Error;
-use crate::redaction;
+use crate::printing;
 
 /// Prints for one command.
 #[derive(Clone, Copy, Debug)]
@@ -44,15 +44,15 @@ impl Output {
             let data = serde_json::to_string_pretty(data).map_err(|error| {
                 Error::failed(format!("could not write the answer as JSON: {error}"))
             })?;
-            print(data.as_bytes())
+            printed(printing::print_json(&data))
         } else {
-            print(text.as_bytes())
+            printed(printing::print(text))
         }
     }
 
     /// Prints a document as it is.
     pub(crate) fn document(self, bytes: &[u8]) -> Result<(), Error> {
-        print(bytes)
+        printed(printing::print_document(bytes))
     }
 
     /// Writes a document to a file that does not exist yet, or prints it where none is named. Answers
@@ -82,16 +82,13 @@ impl Output {
         if self.quiet {
             return;
         }
-        // With standard error gone there is nobody to tell.
-        let text = text.to_string();
-        let _ = writeln!(io::stderr(), "warning: {}", redaction::shared().text(&text));
+        printing::say(&format!("warning: {text}"));
     }
 
     /// Says something that is good to know. A script is not told.
     pub(crate) fn note(self, text: impl Display) {
         if !self.json {
-            let text = text.to_string();
-            let _ = writeln!(io::stderr(), "note: {}", redaction::shared().text(&text));
+            printing::say(&format!("note: {text}"));
         }
     }
 
@@ -103,7 +100,7 @@ impl Output {
             text.push_str(&format!("hint: {hint}\n"));
         }
         // With standard error gone the exit code still tells.
-        let _ = io::stderr().write_all(redaction::shared().text(&text).as_bytes());
+        printing::say(&text);
         if self.json {
             self.error_as_data(error);
         }
@@ -122,8 +119,7 @@ impl Output {
         if !self.colour {
             return word.to_owned();
         }
-        let style = Style::new().bold().fg_color(Some(colour.into()));
-        format!("{style}{word}{style:#}")
+        printing::coloured(word, colour)
     }
 }
 
@@ -132,15 +128,13 @@ pub(crate) fn object<T: Clone + Into<Value>>(pairs: &[(String, T)]) -> Map<Strin
     pairs.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect()
 }
 
-/// Writes to standard output, with a line end after it. A reader that has seen enough
-/// (`| head -1`) is no error.
-pub(crate) fn print(bytes: &[u8]) -> Result<(), Error> {
-    let mut bytes = bytes.to_vec();
-    redaction::shared().bytes(&mut bytes);
-    let mut stdout = io::stdout().lock();
-    let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
-    let written =
-        stdout.write_all(&bytes).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
+/// Prints text with a line end after it.
+pub(crate) fn print(text: &str) -> Result<(), Error> {
+    printed(printing::print(text))
+}
+
+/// A reader that has seen enough (`| head -1`) is no error.
+fn printed(written: io::Result<()>) -> Result<(), Error> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::failed(format!("could not write the answer: {error}"))

@@ -1,7 +1,7 @@
 //! What is told of a turn: the answer to standard output, everything else to standard error; or
 //! every event as one line of JSON.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use mainstay_agent::skills;
 use mainstay_agent::{Event, Question, Request, TurnEnding, TurnReport};
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::chat::render::calls::brief;
 use crate::error::Error;
 use crate::paths::Paths;
-use crate::{redaction, wording};
+use crate::plain_text::printable_json;
+use crate::{outlet, printing, redaction, wording};
 
 /// Tells a turn.
 pub(crate) struct TurnOutput {
@@ -60,7 +61,7 @@ impl TurnOutput {
         self.over |= matches!(event, Event::End { .. });
         if self.json {
             if let Ok(line) = serde_json::to_string(event) {
-                print_line(&line);
+                self.print_line(&line, matches!(event, Event::End { .. }));
             }
             return;
         }
@@ -85,9 +86,9 @@ impl TurnOutput {
     }
 
     /// Tells how the turn ended: the answer, or what to do next.
-    pub(crate) fn ended(&self, ended: &TurnReport, paths: &Paths) -> Result<(), Error> {
+    pub(crate) fn ended(&self, ended: &TurnReport, paths: &Paths) {
         if self.json {
-            return Ok(());
+            return;
         }
         if self.proposed {
             let look = paths.command("skills proposals");
@@ -96,7 +97,7 @@ impl TurnOutput {
         let resume = paths.command(&format!("resume {}", self.session));
         match &ended.ending {
             TurnEnding::Over(Outcome::Answered, _) => {
-                crate::output::print(ended.answer.as_bytes())?;
+                print_answer(&ended.answer);
                 if self.watched {
                     let next = paths.command(&format!("run --session {} …", self.session));
                     say(&format!("({}; continue with: {next})", spent(ended)));
@@ -121,7 +122,6 @@ impl TurnOutput {
                 }
             }
         }
-        Ok(())
     }
 
     /// What lets a parked turn go on.
@@ -222,7 +222,29 @@ impl TurnOutput {
         if let (Some(event), Some(more)) = (event.as_object_mut(), more.as_object()) {
             event.extend(more.clone());
         }
-        print_line(&event.to_string());
+        self.print_line(&event.to_string(), true);
+    }
+
+    /// Prints an event. A reader that has seen enough, or is behind, is no reason to stop: the work is
+    /// recorded. The last event is not left out.
+    fn print_line(&self, line: &str, last: bool) {
+        let line = format!("{}\n", printable_json(&redaction::shared().text(line)));
+        let session = &self.session;
+        let told = |missed: u64| {
+            let message = format!(
+                "{missed} events were left out, because nobody read them; `mainstay sessions show \
+                 {session}` has all of it"
+            );
+            let event = Event::Notice { about: "behind", message, void: false };
+            let mut line = serde_json::to_vec(&event).unwrap_or_default();
+            line.push(b'\n');
+            line
+        };
+        if last {
+            outlet::stdout().put_always(line.as_bytes(), told);
+        } else {
+            outlet::stdout().put(line.as_bytes(), told);
+        }
     }
 }
 
@@ -243,17 +265,24 @@ fn first_line(text: &str) -> String {
     shown
 }
 
-fn say(line: &str) {
-    // With standard error gone there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{}", redaction::shared().text(line));
+/// Prints the answer, with a line end after it.
+fn print_answer(answer: &str) {
+    outlet::stderr().settle();
+    let mut answer = printing::shown(answer);
+    if !answer.ends_with('\n') {
+        answer.push('\n');
+    }
+    // Nothing comes before it that could be missed.
+    outlet::stdout().put_always(answer.as_bytes(), |_| Vec::new());
 }
 
-/// A reader that has seen enough is no reason to stop: the work is recorded.
-fn print_line(line: &str) {
-    let line = redaction::shared().text(line);
-    let mut output = io::stdout().lock();
-    let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
-    let _ = output.flush();
+/// Says a line to standard error, after what was printed before it.
+fn say(line: &str) {
+    outlet::stdout().settle();
+    let line = format!("{}\n", printing::shown(line));
+    outlet::stderr().put(line.as_bytes(), |missed| {
+        format!("note: {missed} lines were not shown, because nobody read them\n").into_bytes()
+    });
 }
 
 #[cfg(test)]

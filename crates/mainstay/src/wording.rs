@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mainstay_journal::compaction::Compaction;
 
-use crate::chat::render::text::clean;
+use crate::plain_text::clean;
 
 /// Bytes in the unit that keeps the number short.
 pub(crate) fn size(bytes: u64) -> String {
@@ -132,6 +132,24 @@ pub(crate) fn line(text: &str) -> String {
         Some((end, _)) => format!("{} …", &line[..end]),
         None => line,
     }
+}
+
+/// Text of any shape in one line, whole: what others wrote cannot look like a line of ours.
+pub(crate) fn unbroken(text: &str) -> String {
+    let lines = text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
+    let lines = lines.map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Text of several lines below a line of ours, each set in so that none can look like one.
+pub(crate) fn indented(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 16);
+    for line in clean(text).lines() {
+        shown.push_str(if line.is_empty() { "" } else { "  " });
+        shown.push_str(line);
+        shown.push('\n');
+    }
+    shown
 }
 
 /// A path as it can be pasted into a shell.

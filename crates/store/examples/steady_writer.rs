@@ -132,7 +132,7 @@ impl Script {
                 tx.publish(&format!("steady/{}", self.writer), &number.to_string())?;
                 if self.blob > 0 {
                     let fill = u8::try_from(number % 251).unwrap_or(0);
-                    tx.put_blob(&vec![fill; self.blob])?;
+                    tx.put_blob(&noise(fill, self.blob))?;
                 }
             }
             Ok(())
@@ -156,4 +156,16 @@ impl Script {
             }
         }
     }
+}
+
+/// Bytes that cannot be packed, the same for the same seed.
+fn noise(seed: u8, length: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) + 1;
+    let step = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    std::iter::repeat_with(step).take(length).collect()
 }

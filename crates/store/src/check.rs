@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::blobs::BlobHash;
+use crate::blobs::{BlobHash, unpacked};
 use crate::store::Engine;
 use crate::tables::{Fingerprint, Table};
+use crate::tx::Dialect;
 use crate::{ReadTx, Result, Store, params};
 
 /// How thorough a check is.
@@ -20,7 +21,7 @@ impl Store {
     /// Looks for damage; answers a sentence for each thing that is wrong.
     pub fn check(&self, depth: Depth) -> Result<Vec<String>> {
         let mut problems = match &self.inner.engine {
-            Engine::Sqlite(sqlite) => sqlite.check(depth)?,
+            Engine::Sqlite(sqlite) => sqlite.check(&self.inner.options.schema, depth)?,
             Engine::Postgres(_) => Vec::new(),
         };
         if problems.is_empty() {
@@ -32,7 +33,8 @@ impl Store {
 
 impl ReadTx<'_> {
     pub(crate) fn check(&mut self, depth: Depth) -> Result<Vec<String>> {
-        let mut problems = self.check_events()?;
+        let mut problems = self.check_objects()?;
+        problems.extend(self.check_events()?);
         if depth == Depth::Full {
             problems.extend(self.check_blobs()?);
             for table in self.tables()? {
@@ -44,6 +46,29 @@ impl ReadTx<'_> {
             }
         }
         Ok(problems)
+    }
+
+    /// What acts on our tables on PostgreSQL without being ours; SQLite's file is compared as a whole.
+    fn check_objects(&mut self) -> Result<Vec<String>> {
+        if self.dialect() == Dialect::Sqlite {
+            return Ok(Vec::new());
+        }
+        self.query(
+            "WITH ours AS (SELECT oid, relname, relkind FROM pg_catalog.pg_class
+                 WHERE relnamespace = current_schema()::regnamespace)
+             SELECT 'trigger', tgname::text FROM pg_catalog.pg_trigger
+                 WHERE NOT tgisinternal AND tgrelid IN (SELECT oid FROM ours)
+             UNION ALL SELECT 'rule', rulename::text FROM pg_catalog.pg_rewrite
+                 WHERE rulename <> '_RETURN' AND ev_class IN (SELECT oid FROM ours)
+             UNION ALL SELECT 'policy', polname::text FROM pg_catalog.pg_policy
+                 WHERE polrelid IN (SELECT oid FROM ours)
+             UNION ALL SELECT 'view', relname::text FROM ours WHERE relkind IN ('v', 'm')",
+            params![],
+            |row| {
+                let (kind, name): (String, String) = (row.get(0)?, row.get(1)?);
+                Ok(format!("the {kind} {name:?} was not made by Mainstay"))
+            },
+        )
     }
 
     fn check_events(&mut self) -> Result<Vec<String>> {
@@ -69,13 +94,14 @@ impl ReadTx<'_> {
     }
 
     fn check_blobs(&mut self) -> Result<Vec<String>> {
-        let columns = ["hash", "size", "body"].map(str::to_owned).to_vec();
+        let columns = ["hash", "size", "form", "body"].map(str::to_owned).to_vec();
         let blobs = Table { name: "blobs".to_owned(), columns };
         let mut problems = Vec::new();
         self.for_each_row(&blobs, |row| {
-            let (hash, size, body): (String, i64, Vec<u8>) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            if BlobHash::of(&body).as_str() != hash || i64::try_from(body.len()) != Ok(size) {
+            let (hash, size, form, body): (String, i64, i64, Vec<u8>) =
+                (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            let bytes = unpacked(form, size, body);
+            if bytes.is_none_or(|bytes| BlobHash::of(&bytes).as_str() != hash) {
                 problems.push(format!("the blob {hash} is not what it was when it was stored"));
             }
             Ok(ControlFlow::Continue(()))

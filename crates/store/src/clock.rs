@@ -69,6 +69,11 @@ impl Deadline {
         Self(uptime().saturating_add(patience))
     }
 
+    /// The later of the two.
+    pub(crate) fn or_later(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
     /// What is left; zero when it has passed.
     pub(crate) fn left(self) -> Duration {
         self.0.saturating_sub(uptime())

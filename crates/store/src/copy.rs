@@ -76,7 +76,10 @@ impl Store {
     /// Writes a backup into a new file, while the store is in use.
     pub fn backup_to(&self, file: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Copied> {
         match &self.inner.engine {
-            crate::store::Engine::Sqlite(sqlite) => sqlite.backup_to(file, progress),
+            crate::store::Engine::Sqlite(sqlite) => {
+                let records = self.inner.options.records.as_deref();
+                sqlite.backup_to(file, records, progress)
+            }
             crate::store::Engine::Postgres(_) => {
                 let target = Location::Sqlite { path: file.to_owned(), journal: Journal::Rollback };
                 self.copy_to(&target, progress)
@@ -87,9 +90,7 @@ impl Store {
 
 fn begin(target: &Location, options: &Options) -> Result<Box<dyn Copy>> {
     Ok(match target {
-        Location::Sqlite { path, journal } => {
-            Box::new(SqliteCopy::begin(path, *journal, &options.schema)?)
-        }
+        Location::Sqlite { path, journal } => Box::new(SqliteCopy::begin(path, *journal, options)?),
         Location::Postgres { url, schema } => Box::new(PostgresCopy::begin(url, schema, options)?),
     })
 }

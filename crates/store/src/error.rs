@@ -131,6 +131,14 @@ pub enum Error {
     /// A commit was interrupted and the store could not be asked whether it was made.
     #[error("could not tell whether the last change was saved: {0}")]
     OutcomeUnknown(String),
+    /// A limit of this process is reached: descriptors, memory, the size of a file.
+    #[error("a limit of this process keeps it from using {place}: {detail}")]
+    Exhausted {
+        /// The file.
+        place: String,
+        /// Which limit.
+        detail: String,
+    },
     /// No space is left.
     #[error("no space is left for the store: {0}")]
     Full(String),
@@ -258,6 +266,11 @@ impl Error {
             Error::OutcomeUnknown(_) | Error::Io(_) | Error::LocksFail { .. } => {
                 "Check the disk with `mainstay doctor`, then try again.".to_owned()
             }
+            Error::Exhausted { .. } => {
+                "See the limits with `ulimit -a`, raise the one that is too low, then try again; \
+                 nothing that was saved is lost."
+                    .to_owned()
+            }
             Error::Full(_) => {
                 "Free some space on that disk, then try again; nothing that was saved is lost."
                     .to_owned()
@@ -309,6 +322,7 @@ impl Error {
             }
             Error::Locked { path, detail } => Error::Locked { path: file(path), detail },
             Error::LocksFail { path, detail } => Error::LocksFail { path: file(path), detail },
+            Error::Exhausted { place, detail } => Error::Exhausted { place: text(place), detail },
             Error::Full(detail) => Error::Full(text(detail)),
             Error::Io(detail) => Error::Io(text(detail)),
             Error::Damaged { place, detail } => Error::Damaged { place: text(place), detail },
@@ -322,9 +336,25 @@ impl Error {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 Error::Full(format!("{}: {error}", path.display()))
             }
+            std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::OutOfMemory => {
+                Error::exhausted(path, error.to_string())
+            }
+            _ if is_out_of_descriptors(error) => Error::exhausted(path, error.to_string()),
             _ => Error::Unreadable { path: path.to_owned(), detail: error.to_string() },
         }
     }
+
+    /// A limit of this process that a file met.
+    pub(crate) fn exhausted(path: &Path, detail: String) -> Self {
+        Error::Exhausted { place: path.display().to_string(), detail }
+    }
+}
+
+/// Whether this process, or the system, has no more descriptors.
+pub(crate) fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let found = Errno::from_io_error(error);
+    matches!(found, Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// A path as it can be pasted into a shell.

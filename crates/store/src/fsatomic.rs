@@ -1,9 +1,16 @@
 //! The one place that writes files: a crash leaves the old content or the new one, whole.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+mod draft;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+pub use draft::Draft;
 
 /// The mode of files under the home.
 pub const PRIVATE_FILE: u32 = 0o600;
@@ -15,68 +22,40 @@ pub const PRIVATE_DIR: u32 = 0o700;
 /// A symbolic link is followed, an existing file keeps its mode, a new one gets `mode`.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let target = resolved(path)?;
-    let mode = match fs::metadata(&target) {
-        Ok(existing) => existing.permissions().mode() & 0o7777,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => mode,
+    let existing = match fs::metadata(&target) {
+        Ok(existing) => Some(existing.permissions().mode() & 0o7777),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let temporary = temporary_beside(&target, "write")?;
-    let written = (|| {
-        let mut file = create_new(&temporary, PRIVATE_FILE)?;
-        file.write_all(content)?;
-        // After the content, so that a reader-only mode does not stop the write itself; and by
-        // chmod, which the umask does not touch.
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        rename(&temporary, &target)
-    })();
-    if written.is_err() {
-        // The first error is the one to report; the temporary file goes if it can.
-        let _ = fs::remove_file(&temporary);
+    let name = file_name(&target)?;
+    let temporary = temporary_name(name, "write");
+    let directory = File::open(directory_of(&target))?;
+    let mut draft = Draft::begin(directory.as_fd(), &temporary)?;
+    draft.finish(content, existing.unwrap_or(mode))?;
+    let placed = match existing {
+        // A new file needs no other name, not even for a moment.
+        None => match draft.place(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            placed => placed.map(|()| true)?,
+        },
+        Some(_) => false,
+    };
+    if !placed {
+        draft.replace(name, &temporary)?;
     }
-    written
-}
-
-/// Puts a file with this content and mode at `path`, in place of a file or a symbolic link: the
-/// link itself is replaced. `temporary` is a name in the same directory that is the caller's own;
-/// what an interrupted call left there is replaced. The caller syncs the directory.
-#[expect(clippy::disallowed_methods, reason = "this module renames files")]
-pub fn put(path: &Path, temporary: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    remove_leftover(temporary)?;
-    let written = (|| {
-        let mut file = create_new(temporary, PRIVATE_FILE)?;
-        file.write_all(content)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        fs::rename(temporary, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(temporary);
-    }
-    written
-}
-
-/// Puts a symbolic link at `path`, in place of a file or a link; see [`put`].
-#[expect(clippy::disallowed_methods, reason = "this module renames files")]
-pub fn put_link(path: &Path, temporary: &Path, target: &Path) -> io::Result<()> {
-    remove_leftover(temporary)?;
-    std::os::unix::fs::symlink(target, temporary)?;
-    fs::rename(temporary, path).inspect_err(|_| {
-        let _ = fs::remove_file(temporary);
-    })
-}
-
-fn remove_leftover(temporary: &Path) -> io::Result<()> {
-    match fs::remove_file(temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    directory.sync_all()
 }
 
 /// Creates a file that must not exist yet.
 #[expect(clippy::disallowed_methods, reason = "this module writes files")]
 pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Opens a file to write at its end, and creates it if need be.
+#[expect(clippy::disallowed_methods, reason = "this module writes files")]
+pub fn append_to(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(mode).open(path)
 }
 
 /// Opens a side file for locking, and creates it if need be. Never for a database file.
@@ -159,33 +138,44 @@ pub(crate) fn refuse_missing_directory(path: &Path) -> crate::Result<()> {
     .map_err(|error| crate::Error::file(directory, &error))
 }
 
-/// A fresh name in the directory of `path`, hidden and easily recognised as a leftover.
-/// `purpose` is part of the name, so that leftovers of one kind are told from those of another.
+/// A fresh name in the directory of `path`; see [`temporary_name`].
 pub(crate) fn temporary_beside(path: &Path, purpose: &str) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| {
+    Ok(path.with_file_name(temporary_name(file_name(path)?, purpose)))
+}
+
+/// A fresh name beside the file `name`, hidden and easily recognised as a leftover. `purpose` is part
+/// of it, so that leftovers of one kind are told from those of another.
+pub fn temporary_name(name: &OsStr, purpose: &str) -> OsString {
+    // The rest has to fit into the 255 bytes of a name too.
+    let clipped = &name.as_bytes()[..name.len().min(150)];
+    let mut temporary = OsString::from(".");
+    temporary.push(OsStr::from_bytes(clipped));
+    temporary.push(format!(".{purpose}-{}.tmp", crate::Id::new()));
+    temporary
+}
+
+fn file_name(path: &Path) -> io::Result<&OsStr> {
+    path.file_name().ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("{} is not the name of a file", path.display()),
         )
-    })?;
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{purpose}-{}.tmp", crate::Id::new()));
-    Ok(path.with_file_name(temporary))
+    })
 }
 
-/// Whether a temporary file or directory was last written so long ago that whoever made it is gone.
-pub(crate) fn is_abandoned(path: &Path) -> bool {
-    const HOUR_MILLIS: i128 = 60 * 60 * 1000;
-    let written = fs::symlink_metadata(path)
-        .and_then(|found| found.modified())
-        .ok()
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    written.is_some_and(|written| {
-        let age = i128::from(crate::clock::wall_millis())
-            - i128::try_from(written.as_millis()).unwrap_or(i128::MAX);
-        age > HOUR_MILLIS
-    })
+/// Removes what processes left in a directory that were killed between writing a file and giving it its
+/// name.
+pub fn clear_up(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
+        let id = rest.and_then(|rest| Some(rest.rsplit_once(".write-")?.1));
+        if id.is_some_and(|id| id.parse::<crate::Id>().is_ok())
+            && let Some(_taken) = crate::occupancy::vacated(&entry.path())
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Follows symbolic links, also to a file that does not exist yet.
@@ -204,6 +194,7 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
     use std::os::unix::fs::symlink;
 
     fn names(directory: &Path) -> Vec<String> {
@@ -262,6 +253,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_has_all_the_bytes_there_are_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("n".repeat(255));
+        write(&path, b"one", 0o600).unwrap();
+        write(&path, b"two", 0o600).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[test]
     fn a_vacancy_is_never_taken_from_somebody() {
         let directory = tempfile::tempdir().unwrap();
         let (new, old) = (directory.path().join("new"), directory.path().join("old"));
@@ -284,6 +284,22 @@ mod tests {
         exchange(&left, &right).unwrap();
         assert_eq!((names(&left), names(&right)), (vec![], vec!["a".to_owned()]));
         assert!(exchange(&left, &directory.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn a_draft_that_a_killed_process_named_goes_and_one_that_is_being_written_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let opened = File::open(directory.path()).unwrap();
+        let name = || temporary_name(OsStr::new("keys.toml"), "write");
+        let mut draft = Draft::begin(opened.as_fd(), OsStr::new("unused")).unwrap();
+        draft.lend_name(&name()).unwrap();
+        create_new(&directory.path().join(name()), PRIVATE_FILE).unwrap();
+        create_new(&directory.path().join(".mine.tmp"), PRIVATE_FILE).unwrap();
+        assert_eq!(names(directory.path()).len(), 3);
+        clear_up(directory.path());
+        assert_eq!(names(directory.path()).len(), 2);
+        drop(draft);
+        assert_eq!(names(directory.path()), [".mine.tmp"]);
     }
 
     #[test]

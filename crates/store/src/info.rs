@@ -25,6 +25,8 @@ pub struct Info {
     pub journal: Option<&'static str>,
     /// Bytes of the database.
     pub bytes: u64,
+    /// Bytes of it that hold nothing, and that compacting gives back; SQLite only.
+    pub free_bytes: Option<u64>,
     /// Bytes of the write-ahead log; SQLite only.
     pub wal_bytes: Option<u64>,
     /// What the file is on; SQLite only.
@@ -67,6 +69,7 @@ impl Store {
                 )?,
                 journal: None,
                 bytes: 0,
+                free_bytes: None,
                 wal_bytes: None,
                 file_system: None,
                 file: None,

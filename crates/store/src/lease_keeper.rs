@@ -88,6 +88,13 @@ impl LeaseKeeper {
         })
     }
 
+    /// How long the lease lasts that lasts longest, if there is one.
+    pub(crate) fn longest(&self, uptime: i64) -> Option<Duration> {
+        let live = self.work.live().into_iter().filter(|grant| grant.is_live(uptime));
+        let left = live.map(|grant| grant.expires_at().saturating_sub(uptime)).max()?;
+        u64::try_from(left).ok().map(Duration::from_millis)
+    }
+
     pub(crate) fn add(&self, grant: &Arc<Grant>) {
         lock(&self.work.grants).push(Arc::downgrade(grant));
         self.work.changed.notify_one();

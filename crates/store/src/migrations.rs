@@ -3,7 +3,11 @@
 use crate::schema::{Component, Migration};
 
 /// The component every store has.
-pub(crate) const STORE: Component = Component { name: "store", migrations: &[GROUND] };
+pub(crate) const STORE: Component =
+    Component { name: "store", migrations: &[GROUND, Migration::Both(PACKED_BLOBS)] };
+
+/// How a blob's body is kept: 0 as it is, 1 as a DEFLATE stream.
+const PACKED_BLOBS: &str = "ALTER TABLE blobs ADD COLUMN form INTEGER NOT NULL DEFAULT 0;";
 
 /// Tables whose rows belong to one engine's workings: not copied, not counted.
 pub(crate) const ENGINE_TABLES: &[&str] = &["engine_batches", "engine_turn", "engine_commits"];

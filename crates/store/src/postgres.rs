@@ -39,6 +39,7 @@ use wire::{Wire, answer};
 use crate::clock::{Clock, Deadline};
 use crate::hub::Hub;
 use crate::lock::lock;
+use crate::means::{refuse_without_descriptors, refuse_without_thread};
 use crate::panic_text::panic_text;
 use crate::schema::Schema;
 use crate::store::{Limits, Options};
@@ -98,11 +99,13 @@ impl Postgres {
         Ok(postgres)
     }
 
-    pub(crate) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        let deadline = Deadline::after(self.limits.write);
+    /// Writes. A server that cannot be reached is waited for as long as `outage`.
+    pub(crate) fn write(&self, job: &mut Job<'_>, outage: Duration) -> Result<()> {
+        let outage = Deadline::after(outage);
+        let mut deadline = Deadline::after(self.limits.write);
         let mut losses = 0;
         loop {
-            let mut loan = self.pool.take(deadline)?;
+            let mut loan = self.pool.take(outage)?;
             let setback = match self.attempt(loan.wire()?, job, losses >= LOSSES_BEFORE_TURN) {
                 Attempt::Over(answer) => {
                     self.sometimes_forget_tokens(loan);
@@ -120,22 +123,29 @@ impl Postgres {
                 }
                 Attempt::InDoubt(doubt) => {
                     drop(loan);
-                    match resolve(&self.pool, &doubt)? {
+                    match resolve(&self.pool, &doubt, outage)? {
                         Fate::Committed => return Ok(()),
                         Fate::Aborted => Setback::Broken(doubt.reason),
                     }
                 }
             };
             losses += 1;
-            self.pause(setback, losses, deadline)?;
+            deadline = self.pause(setback, losses, deadline, outage)?;
         }
     }
 
-    pub(crate) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
-        let deadline = Deadline::after(self.limits.write);
+    /// Reads. A server that cannot be reached is waited for as long as `outage`.
+    pub(crate) fn read(
+        &self,
+        now: i64,
+        job: &mut dyn FnMut(&mut ReadTx<'_>),
+        outage: Duration,
+    ) -> Result<()> {
+        let outage = Deadline::after(outage);
+        let mut deadline = Deadline::after(self.limits.write);
         let mut losses = 0;
         loop {
-            let mut loan = self.pool.take(deadline)?;
+            let mut loan = self.pool.take(outage)?;
             match self.attempt_read(loan.wire()?, self.limits.read, now, job) {
                 Ok(answer) => {
                     loan.give_back();
@@ -146,7 +156,7 @@ impl Postgres {
                         loan.give_back();
                     }
                     losses += 1;
-                    self.pause(setback, losses, deadline)?;
+                    deadline = self.pause(setback, losses, deadline, outage)?;
                 }
             }
         }
@@ -165,6 +175,29 @@ impl Postgres {
                 Err(Error::Unreachable { server: self.pool.server.address.to_string(), detail })
             }
         }
+    }
+
+    /// Makes the room of deleted rows usable again, and gives back what is at the end of a table. Others
+    /// go on meanwhile.
+    pub(crate) fn vacuum(&self) -> Result<()> {
+        let server = &self.pool.server;
+        let wire = server.connect(Deadline::after(self.limits.connect))?;
+        let run = |sql: &str| {
+            wire.simple(UNLIMITED, sql).map_err(|fault| match fault {
+                Fault::Refused(error) => error,
+                Fault::Broken(detail) => {
+                    Error::Unreachable { server: server.address.to_string(), detail }
+                }
+                Fault::Lost => Error::Statement(format!("the server broke this off: {sql}")),
+            })
+        };
+        run("SET statement_timeout = 0")?;
+        let tables = run("SELECT quote_ident(relname) FROM pg_catalog.pg_class
+             WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace")?;
+        for table in tables.into_iter().flatten().flatten() {
+            run(&format!("VACUUM {table}"))?;
+        }
+        Ok(())
     }
 
     /// Who else has the store open.
@@ -309,12 +342,23 @@ impl Postgres {
         }
     }
 
-    /// Waits a little before the next attempt, or gives up.
-    fn pause(&self, setback: Setback, losses: u32, deadline: Deadline) -> Result<()> {
+    /// Waits a little before the next attempt, or gives up. Answers until when attempts may lose against
+    /// others, a time that begins anew once the server is there again.
+    fn pause(
+        &self,
+        setback: Setback,
+        losses: u32,
+        deadline: Deadline,
+        outage: Deadline,
+    ) -> Result<Deadline> {
         let pause = Duration::from_millis(1 << losses.min(6)).mul_f64(fastrand::f64());
-        if deadline.left() > pause {
+        let (until, next) = match setback {
+            Setback::Lost => (deadline, deadline),
+            Setback::Broken(_) => (outage, Deadline::after(self.limits.write)),
+        };
+        if until.left() > pause {
             std::thread::sleep(pause);
-            return Ok(());
+            return Ok(next);
         }
         Err(match setback {
             Setback::Lost => Error::TooSlow {
@@ -339,11 +383,15 @@ impl Drop for Postgres {
 
 /// The thread that drives connections.
 fn runtime() -> Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("postgres")
-        .enable_all()
-        .build()
+    refuse_without_thread()
+        .and_then(|()| refuse_without_descriptors())
+        .and_then(|()| {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .thread_name("postgres")
+                .enable_all()
+                .build()
+        })
         .map_err(|error| Error::Io(format!("no thread for the database driver: {error}")))
 }
 

@@ -75,6 +75,16 @@ impl Schema {
         Ok(pending)
     }
 
+    /// The steps that a store of these versions has behind it, in an order in which they can run.
+    pub(crate) fn until(&self, found: &[(String, i64)]) -> Vec<Migration> {
+        let steps = self.components.iter().flat_map(|component| {
+            let version = found.iter().find(|(name, _)| name == component.name);
+            let version = version.map_or(0, |(_, version)| usize::try_from(*version).unwrap_or(0));
+            component.migrations.iter().take(version).copied()
+        });
+        steps.collect()
+    }
+
     /// Refuses a write when the schema is not the one this program was made for.
     pub(crate) fn check(&self, found: &[(String, i64)]) -> Result<()> {
         match self.pending(found)?.first() {

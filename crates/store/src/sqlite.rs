@@ -4,6 +4,7 @@ mod ahead;
 mod backup;
 mod batch;
 mod checkpoint;
+mod compact;
 mod connection;
 mod copy;
 mod create;
@@ -12,28 +13,36 @@ mod failure;
 mod files;
 mod gate;
 mod ledger;
+mod line;
+mod objects;
 mod queue;
+mod read_only;
 mod readers;
 mod replace;
+mod reread;
 mod session;
 mod turnstile;
 mod users;
 mod wake;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backup::pour;
+pub(crate) use compact::compact;
 pub(crate) use copy::SqliteCopy;
+pub(crate) use create::discard;
 pub(crate) use examine::refuse_unfit;
 pub(crate) use replace::replace;
 
 use checkpoint::Checkpointer;
-use connection::{Link, Role};
+use connection::{Fitness, Link, Role};
 use files::{Files, Presence};
+use read_only::{Copy, is_read_only};
 use readers::Readers;
+use reread::reread;
 use turnstile::Turnstile;
 use users::Users;
 use wake::Wake;
@@ -44,19 +53,28 @@ use crate::fsatomic::refuse_missing_directory;
 use crate::hub::Hub;
 use crate::location::Journal;
 use crate::schema::Schema;
-use crate::store::Options;
+use crate::store::{Options, Outlasts};
 use crate::tx::{Job, ReadTx};
 use crate::{Error, Result};
 
 /// A store in a file.
 pub(crate) struct Sqlite {
     // Dropped in this order: connections first, then the thread that has one, then the locks.
-    writer: Writer,
+    writing: Option<Writing>,
     readers: Arc<Readers>,
+    /// What is read: the store itself, or a copy of one that is read-only.
+    files: Files,
+    /// What the store is called.
+    path: PathBuf,
+    _users: Option<Users>,
+    _copy: Option<Copy>,
+}
+
+/// What only a store that can be written has.
+struct Writing {
+    writer: Writer,
     checkpointer: Arc<Checkpointer>,
     wake: Arc<Wake>,
-    files: Files,
-    _users: Users,
 }
 
 impl Sqlite {
@@ -64,9 +82,13 @@ impl Sqlite {
         path: &Path,
         journal: Journal,
         options: &Options,
-        hub: Arc<Hub>,
+        hub: &Arc<Hub>,
     ) -> Result<Self> {
         failure::refuse_old_library()?;
+        reread(|| Self::attempt(path, journal, options, hub))
+    }
+
+    fn attempt(path: &Path, journal: Journal, options: &Options, hub: &Arc<Hub>) -> Result<Self> {
         let files = Files::new(path);
         let path = files.database.as_path();
         match files.look()? {
@@ -77,17 +99,20 @@ impl Sqlite {
                 refuse_missing_directory(path)?;
                 refuse_network(path, journal)?;
             }
+            Presence::Present if !options.create && is_read_only(&files) => {
+                return Self::looked_at(&files, options);
+            }
             // Before any side file is made beside what may not be ours.
             Presence::Present => refuse_newer(path, &options.schema)?,
         }
         let turnstile = Arc::new(Turnstile::open(&files)?);
         let users = Users::join(&files)?;
-        create::ensure(&files, &turnstile, &options.schema, journal, options.limits.write)?;
+        create::ensure(&files, &turnstile, journal, options)?;
         create::migrate(&files, &turnstile, &options.schema, options.limits.write)?;
         let first = Link::open(path, Role::Reader)?;
         let files = files.claimed();
         let checkpointer = Arc::new(Checkpointer::new(files.clone(), turnstile.clone()));
-        let wake = Arc::new(Wake::new(&files, hub));
+        let wake = Arc::new(Wake::new(&files, hub.clone()));
         let readers = Arc::new(Readers::new(files.clone(), options.limits, first));
         let writer = Writer::new(Setting {
             files: files.clone(),
@@ -99,11 +124,41 @@ impl Sqlite {
             readers: readers.clone(),
             wake: wake.clone(),
         });
-        Ok(Self { writer, readers, checkpointer, wake, files, _users: users })
+        let writing = Some(Writing { writer, checkpointer, wake });
+        let path = files.database.clone();
+        Ok(Self { writing, readers, files, path, _users: Some(users), _copy: None })
     }
 
-    pub(crate) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        self.unlocked(|| self.writer.write(job))
+    /// Opens a store that can only be looked at.
+    fn looked_at(named: &Files, options: &Options) -> Result<Self> {
+        let copy = Copy::if_needed(named)?;
+        let files = copy.as_ref().map_or(named, |copy| &copy.files).clone();
+        let first = Link::open(&files.database, Role::Reader)?;
+        let found = create::versions(&first.connection)
+            .map_err(|error| failure::described(&files.database, &error, Duration::ZERO))?;
+        if !options.schema.pending(&found)?.is_empty() {
+            let detail = "it is of an older version, and cannot be brought up to date because it \
+                          or its directory is read-only";
+            let path = named.database.clone();
+            return Err(Error::Unreadable { path, detail: detail.to_owned() });
+        }
+        let readers = Arc::new(Readers::new(files.clone(), options.limits, first));
+        let path = named.database.clone();
+        Ok(Self { writing: None, readers, files, path, _users: None, _copy: copy })
+    }
+
+    /// Whether the store can be looked at and not changed.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.writing.is_none()
+    }
+
+    fn writing(&self) -> Result<&Writing> {
+        self.writing.as_ref().ok_or_else(|| read_only::refusal(&Files::new(&self.path)))
+    }
+
+    pub(crate) fn write(&self, job: &mut Job<'_>, outlasts: Outlasts) -> Result<()> {
+        let writing = self.writing()?;
+        self.unlocked(|| writing.writer.write(job, outlasts))
     }
 
     pub(crate) fn read(&self, now: i64, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
@@ -115,10 +170,12 @@ impl Sqlite {
     fn unlocked(&self, mut work: impl FnMut() -> Result<()>) -> Result<()> {
         match work() {
             Err(Error::Locked { detail, .. } | Error::LocksFail { detail, .. }) => {
-                tracing::warn!(detail, "the store's locks are taken; opening it anew");
-                self.writer.close();
+                tracing::warn!(detail, "the store's locks are taken; reopening it");
                 self.readers.close();
-                self.checkpointer.close();
+                if let Some(writing) = &self.writing {
+                    writing.writer.close();
+                    writing.checkpointer.close();
+                }
                 work()
             }
             outcome => outcome,
@@ -130,12 +187,17 @@ impl Sqlite {
         now: i64,
         job: &mut dyn FnMut(&mut ReadTx<'_>),
     ) -> Result<()> {
-        Link::open(&self.files.database, Role::Reader)?.read(&self.files.database, now, job)
+        let path = &self.files.database;
+        // A job that met damage has it in its own answer: it is run again like one that failed here.
+        match Link::open(path, Role::Reader)?.read(path, now, job)? {
+            Fitness::Fit => Ok(()),
+            Fitness::Spoilt => Link::open(path, Role::Reader)?.read(path, now, job).map(drop),
+        }
     }
 
-    /// Starts to hear of other processes' commits.
+    /// Starts to hear of other processes' commits. A store that cannot be written has none.
     pub(crate) fn hear(&self) -> Result<()> {
-        self.wake.hear()
+        self.writing.as_ref().map_or(Ok(()), |writing| writing.wake.hear())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::location::Location;
 use crate::postgres::Postgres;
 use crate::schema::Schema;
 use crate::sqlite::Sqlite;
-use crate::tx::{Job, ReadTx, WriteTx};
+use crate::tx::{ReadTx, WriteTx};
 use crate::{Error, Result};
 
 /// A store. Clones share it; when the last one goes, its connections close.
@@ -35,6 +36,15 @@ pub(crate) struct Inner {
     pub(crate) lease_keeper: OnceLock<LeaseKeeper>,
 }
 
+/// What a commit outlasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlasts {
+    /// The process that makes it, however it ends.
+    Process,
+    /// Also a machine that loses its power.
+    PowerLoss,
+}
+
 pub(crate) enum Engine {
     Sqlite(Box<Sqlite>),
     Postgres(Box<Postgres>),
@@ -47,6 +57,8 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
+    /// Where files that are being made are written down.
+    pub(crate) records: Option<PathBuf>,
 }
 
 /// How long things may take.
@@ -55,7 +67,7 @@ pub struct Limits {
     /// The statements of a read, which are interrupted then. While a read runs the write-ahead log
     /// cannot start over.
     pub read: Duration,
-    /// The wait for a write's turn, and then its statements.
+    /// The wait for a write's turn while nobody else's write ends, and then its statements.
     pub write: Duration,
     /// Reaching a database server, when the store is opened.
     pub connect: Duration,
@@ -74,7 +86,8 @@ impl Default for Limits {
 impl Options {
     /// Opens with this schema, and creates the store if there is none.
     pub fn new(schema: Schema) -> Self {
-        Self { schema, create: true, clock: clock::system(), limits: Limits::default() }
+        let (clock, limits) = (clock::system(), Limits::default());
+        Self { schema, create: true, clock, limits, records: None }
     }
 
     /// Opens only a store that exists.
@@ -87,6 +100,14 @@ impl Options {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Writes down in this directory what is being made, for [`unfinished::clear_up`].
+    ///
+    /// [`unfinished::clear_up`]: crate::unfinished::clear_up
+    #[must_use]
+    pub fn records(self, directory: impl Into<PathBuf>) -> Self {
+        Self { records: Some(directory.into()), ..self }
     }
 
     /// Uses another clock.
@@ -102,7 +123,7 @@ impl Store {
         let hub = Arc::new(Hub::default());
         let engine = match location {
             Location::Sqlite { path, journal } => {
-                Engine::Sqlite(Box::new(Sqlite::open(path, *journal, &options, hub.clone())?))
+                Engine::Sqlite(Box::new(Sqlite::open(path, *journal, &options, &hub)?))
             }
             Location::Postgres { url, schema } => {
                 Engine::Postgres(Box::new(Postgres::open(url, schema, &options, hub.clone())?))
@@ -128,6 +149,32 @@ impl Store {
     /// transaction. If it answers an error or panics, its changes are rolled back.
     pub fn write<T, E>(
         &self,
+        closure: impl FnMut(&mut WriteTx<'_>) -> Result<T, E> + Send,
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: From<Error> + Send,
+    {
+        self.write_to_outlast(Outlasts::PowerLoss, closure)
+    }
+
+    /// Like [`write`](Self::write), for a note that must outlast this process however it ends, and
+    /// may be lost when the machine loses its power: a file is not synced for it. A later write that
+    /// is durable makes it durable too. On a server it is an ordinary write.
+    pub fn note<T, E>(
+        &self,
+        closure: impl FnMut(&mut WriteTx<'_>) -> Result<T, E> + Send,
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: From<Error> + Send,
+    {
+        self.write_to_outlast(Outlasts::Process, closure)
+    }
+
+    fn write_to_outlast<T, E>(
+        &self,
+        outlasts: Outlasts,
         mut closure: impl FnMut(&mut WriteTx<'_>) -> Result<T, E> + Send,
     ) -> Result<T, E>
     where
@@ -145,15 +192,19 @@ impl Store {
             result = Some(outcome);
             keep
         };
-        self.run(&mut job)?;
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.write(&mut job, outlasts)?,
+            Engine::Postgres(postgres) => postgres.write(&mut job, self.outage())?,
+        }
         result.unwrap_or_else(|| Err(never_ran().into()))
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
-        match &self.inner.engine {
-            Engine::Sqlite(sqlite) => sqlite.write(job),
-            Engine::Postgres(postgres) => postgres.write(job),
-        }
+    /// How long a server that cannot be reached is waited for: as long as this process has a lease, since
+    /// nobody else can go on with its work before that. Without one, as long as a write may take.
+    fn outage(&self) -> Duration {
+        let uptime = self.inner.clock.uptime_millis();
+        let lease = self.inner.lease_keeper.get().and_then(|keeper| keeper.longest(uptime));
+        lease.unwrap_or_default().max(self.inner.options.limits.write)
     }
 
     /// Runs `closure` on one consistent moment of the store. It may run more than once.
@@ -163,7 +214,7 @@ impl Store {
     ) -> Result<T, E> {
         self.read_by(closure, |now, job| match &self.inner.engine {
             Engine::Sqlite(sqlite) => sqlite.read(now, job),
-            Engine::Postgres(postgres) => postgres.read(now, job),
+            Engine::Postgres(postgres) => postgres.read(now, job, self.outage()),
         })
     }
 
@@ -196,6 +247,15 @@ impl Store {
             Engine::Postgres(postgres) => postgres.hear()?,
         }
         Ok(self.inner.hub.listen(topics.into_iter().map(str::to_owned)))
+    }
+
+    /// Whether the store can be looked at and not changed, because its disk is read-only or its files
+    /// are not this user's to write. Only a store that is opened as an existing one can be.
+    pub fn is_read_only(&self) -> bool {
+        match &self.inner.engine {
+            Engine::Sqlite(sqlite) => sqlite.is_read_only(),
+            Engine::Postgres(_) => false,
+        }
     }
 
     /// Where the store is.

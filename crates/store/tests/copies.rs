@@ -72,6 +72,62 @@ fn everything_goes_from_sqlite_to_postgres_and_back() {
 }
 
 #[test]
+fn what_acts_on_our_tables_and_is_not_ours_is_told_and_not_restored() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = open(&Location::file(directory.path().join("store.db")));
+    fill(&source);
+    for (number, (planted, told)) in [
+        (
+            "CREATE TRIGGER yes AFTER INSERT ON owners BEGIN DELETE FROM owners; END",
+            "the trigger \"yes\" was not made by Mainstay",
+        ),
+        (
+            "CREATE VIEW all_events AS SELECT * FROM events",
+            "the view \"all_events\" was not made by Mainstay",
+        ),
+        ("CREATE UNIQUE INDEX one ON owners (1)", "the index \"one\" was not made by Mainstay"),
+        (
+            "ALTER TABLE owners ADD COLUMN trusted INTEGER DEFAULT 1",
+            "the table \"owners\" is not as Mainstay makes it",
+        ),
+        ("DROP TABLE cursors", "the table \"cursors\" is missing"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = directory.path().join(format!("backup-{number}.db"));
+        source.backup_to(&file, &mut quiet).unwrap();
+        rusqlite::Connection::open(&file).unwrap().execute_batch(planted).unwrap();
+        let target = Location::file(directory.path().join("restored.db"));
+        let error = restore(&file, &target, &options(), &mut quiet).unwrap_err();
+        assert!(error.to_string().contains(told), "{planted}: {error}");
+        let problems = open(&Location::file(&file)).check(Depth::Quick).unwrap();
+        assert!(problems.iter().any(|problem| problem == told), "{planted}: {problems:?}");
+        assert!(!directory.path().join("restored.db").exists(), "{planted}");
+    }
+}
+
+#[test]
+fn what_acts_on_tables_of_a_server_is_told() {
+    let address = postgres::fresh();
+    let server: Location = address.parse().unwrap();
+    let store = open(&server);
+    assert_eq!(store.check(Depth::Full).unwrap(), Vec::<String>::new());
+    let Location::Postgres { schema, .. } = &server else { panic!("{server:?}") };
+    postgres::psql(&format!(
+        "SET search_path TO {schema};
+         CREATE FUNCTION {schema}.nothing() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN RETURN NULL; END';
+         CREATE TRIGGER never BEFORE INSERT ON owners FOR EACH ROW EXECUTE FUNCTION nothing();
+         CREATE RULE lost AS ON DELETE TO owners DO INSTEAD NOTHING;"
+    ));
+    let mut problems = store.check(Depth::Quick).unwrap();
+    problems.sort();
+    let told = ["the rule \"lost\"", "the trigger \"never\""];
+    assert_eq!(problems, told.map(|what| format!("{what} was not made by Mainstay")));
+}
+
+#[test]
 fn a_copy_goes_only_where_nothing_is() {
     let directory = tempfile::tempdir().unwrap();
     let source = open(&Location::file(directory.path().join("store.db")));

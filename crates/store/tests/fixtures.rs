@@ -14,7 +14,10 @@ use mainstay_store::{Depth, Location, Options, Schema, Store, params};
 use mainstay_testkit::postgres;
 
 /// The version this program writes.
-const NEWEST: i64 = 1;
+const NEWEST: i64 = 2;
+
+/// What is kept packed.
+const LONG: [u8; 4096] = [7; 4096];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -32,6 +35,7 @@ fn seed(store: &Store) {
             tx.publish("topic", "first")?;
             tx.publish("topic", "second")?;
             tx.move_cursor("reader", "topic", 1)?;
+            tx.put_blob(&LONG)?;
             tx.put_blob(b"bytes").map(drop)
         })
         .unwrap();
@@ -55,6 +59,9 @@ fn verify(store: &Store) {
         store.read(|tx| tx.blob(&mainstay_store::BlobHash::of(b"bytes"))).unwrap(),
         Some(b"bytes".to_vec())
     );
+    // Version 1 had none that is worth packing.
+    let long = store.read(|tx| tx.blob(&mainstay_store::BlobHash::of(&LONG))).unwrap();
+    assert!(long.is_none_or(|bytes| bytes == LONG));
     store.write(|tx| tx.publish("topic", "third").map(drop)).unwrap();
 }
 

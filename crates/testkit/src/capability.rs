@@ -1,10 +1,44 @@
-//! What a test needs of the machine beyond files and processes.
+//! What a test needs of the machine beyond files and processes, and the variables that say how much of
+//! it to test.
 //!
 //! A test that silently returns where something is missing looks as if it had passed. So a missing
 //! capability fails the test, unless the one variable below says that it may be missing.
 
 /// Names the capabilities that may be missing, by commas: `landlock,fuse`.
 pub const ALLOW_MISSING: &str = "MAINSTAY_TEST_ALLOW_MISSING";
+
+/// Says how many kills the sweeps make that strike at moments of time, for a thorough run.
+pub const KILLS: &str = "MAINSTAY_TEST_KILLS";
+
+/// How many kills a sweep makes: so many as [`KILLS`] says, or else `usual`.
+///
+/// # Panics
+///
+/// If the variable is set and is not a number.
+pub fn kills(usual: u64) -> u64 {
+    match std::env::var(KILLS) {
+        Ok(number) => number.parse().unwrap_or_else(|_| panic!("{KILLS}={number} is no number")),
+        Err(_) => usual,
+    }
+}
+
+/// How many generated command lines the comparison of what they do with their class runs.
+pub const LINES: &str = "MAINSTAY_TEST_LINES";
+
+/// Which command lines those are.
+pub const SEED: &str = "MAINSTAY_TEST_SEED";
+
+/// Asks for the whole of every long sweep; see [`crate::thorough`].
+pub const THOROUGH: &str = "MAINSTAY_TEST_THOROUGH";
+
+/// How long many edit each file, in milliseconds: the test of edits by many takes longer and finds more.
+pub const EDITING_MILLIS: &str = "MAINSTAY_TEST_EDITING_MILLIS";
+
+/// That each n-th point of a long sweep is struck.
+pub const SWEEP_STEP: &str = "MAINSTAY_TEST_SWEEP_STEP";
+
+/// Says to that comparison that it runs in its box, and where that lies.
+pub const INSIDE: &str = "MAINSTAY_TEST_BOX";
 
 /// What a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +49,15 @@ pub enum Capability {
     Fuse,
     /// `unshare` makes a network namespace.
     NetworkNamespace,
+    /// Commands can be put into a process namespace.
+    ProcessNamespace,
+    /// A file system can be mounted and frozen.
+    Freezer,
 }
 
 impl Capability {
-    const ALL: [Self; 3] = [Self::Landlock, Self::Fuse, Self::NetworkNamespace];
+    const ALL: [Self; 5] =
+        [Self::Landlock, Self::Fuse, Self::NetworkNamespace, Self::ProcessNamespace, Self::Freezer];
 
     /// The name in the variable.
     pub fn name(self) -> &'static str {
@@ -26,6 +65,8 @@ impl Capability {
             Self::Landlock => "landlock",
             Self::Fuse => "fuse",
             Self::NetworkNamespace => "network-namespace",
+            Self::ProcessNamespace => "process-namespace",
+            Self::Freezer => "freezer",
         }
     }
 

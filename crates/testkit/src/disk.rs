@@ -1,4 +1,4 @@
-//! A disk that is really full: a command with a small one of its own.
+//! Disks that are really full or read-only: a command with a mount of its own.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +13,30 @@ const SCRIPT: &str =
 /// shell script that does the work and then the check serves. Blocks have 4 KiB. Nothing can be
 /// left mounted, whatever kills the command.
 pub fn on_small_disk(bytes: u64, directory: &Path, command: &Command) -> Command {
+    mounting(command, |wrapped| {
+        wrapped.args([SCRIPT, "on-small-disk"]).arg(bytes.to_string()).arg(directory);
+    })
+}
+
+/// Mounts a directory over itself, read-only: permission bits do not bind root, a mount does.
+const READ_ONLY: &str =
+    r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@""#;
+
+/// Wraps a command so that `directory` is on a read-only disk for it and for nobody else.
+pub fn on_read_only_disk(directory: &Path, command: &Command) -> Command {
+    mounting(command, |wrapped| {
+        wrapped.args([READ_ONLY, "on-read-only-disk"]).arg(directory);
+    })
+}
+
+/// Wraps a command in a shell with mounts of its own, whose script `script` adds.
+fn mounting(command: &Command, script: impl FnOnce(&mut Command)) -> Command {
     let mut wrapped = Command::new("unshare");
     // Without root, a user namespace gives the right to mount.
     let root = rustix::process::geteuid().is_root();
     wrapped.arg(if root { "-m" } else { "-rm" });
-    wrapped.args(["--", "sh", "-c", SCRIPT, "on-small-disk"]);
-    wrapped.arg(bytes.to_string()).arg(directory);
+    wrapped.args(["--", "sh", "-c"]);
+    script(&mut wrapped);
     wrapped.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {

@@ -13,6 +13,8 @@
 
 pub mod capability;
 pub mod disk;
+pub mod freezer;
+pub mod limits;
 pub mod mcp;
 pub mod model;
 pub mod oplog;
@@ -23,6 +25,7 @@ pub mod proxy;
 pub mod seccomp;
 pub mod shim;
 pub mod sweep;
+pub mod thorough;
 pub mod web;
 
 mod artifact;

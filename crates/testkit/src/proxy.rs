@@ -50,8 +50,11 @@ impl PgProxy {
             commits: AtomicU64::new(0),
             happened: AtomicU64::new(0),
             down: AtomicBool::new(false),
+            silences: AtomicU64::new(0),
+            silent: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             live: Mutex::new(HashMap::new()),
+            unheard: Mutex::new(Vec::new()),
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accepting.accept(&listener));
@@ -80,9 +83,19 @@ impl PgProxy {
         self.shared.down.store(true, Ordering::SeqCst);
     }
 
-    /// Accepts new connections again.
+    /// Falls silent, like a network that drops everything: nothing passes on the live connections any
+    /// more, now and later, and nothing closes them; new ones are made and hear nothing.
+    pub fn silence(&self) {
+        self.shared.silences.fetch_add(1, Ordering::SeqCst);
+        self.shared.silent.store(true, Ordering::SeqCst);
+    }
+
+    /// Accepts new connections again, and serves them. Those that were made in silence are closed: on a
+    /// network they would not have been made, but tried again.
     pub fn up(&self) {
         self.shared.down.store(false, Ordering::SeqCst);
+        self.shared.silent.store(false, Ordering::SeqCst);
+        lock(&self.shared.unheard).clear();
     }
 
     /// Decides over the n-th COMMIT from now, over all connections; 1 is the next. It replaces an
@@ -125,8 +138,13 @@ struct Shared {
     commits: AtomicU64,
     happened: AtomicU64,
     down: AtomicBool,
+    /// How many times it fell silent: a connection older than the last one passes nothing.
+    silences: AtomicU64,
+    silent: AtomicBool,
     ended: AtomicBool,
     live: Mutex<HashMap<u64, Pair>>,
+    /// Connections that were made in silence, kept open.
+    unheard: Mutex<Vec<TcpStream>>,
 }
 
 /// The two sides of a connection.
@@ -154,6 +172,10 @@ impl Shared {
             if refused {
                 continue;
             }
+            if self.silent.load(Ordering::SeqCst) {
+                lock(&self.unheard).push(client);
+                continue;
+            }
             // A dead server looks to the client like a refused connection.
             if let Ok(server) = UnixStream::connect(&self.server) {
                 connection::run(self, number, client, server);
@@ -176,6 +198,11 @@ impl Shared {
             }
             None => None,
         }
+    }
+
+    /// Whether it fell silent since a connection was made.
+    fn silenced_since(&self, made: u64) -> bool {
+        self.silences.load(Ordering::SeqCst) > made
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<u64, Pair>> {

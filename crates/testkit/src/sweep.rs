@@ -18,12 +18,16 @@ use crate::workers::run_twice;
 /// Names one run to repeat, as `kill:17`; all others are left out.
 pub const ONLY_VARIABLE: &str = "TESTKIT_SWEEP_ONLY";
 
+/// How many points a sample has, instead of what the test says.
+pub const SAMPLE_VARIABLE: &str = "TESTKIT_SWEEP_SAMPLE";
+
 /// A sweep of one fault over all points of a command.
 pub struct Sweep {
     mode: Mode,
     kinds: Vec<Kind>,
     forever: bool,
     step: u64,
+    sample: Option<u64>,
     deadline: Duration,
 }
 
@@ -61,7 +65,8 @@ impl Sweep {
             Mode::Enospc => Kind::ON_A_FULL_DISK.to_vec(),
             _ => Vec::new(),
         };
-        Self { mode, kinds, forever: false, step: 1, deadline: Duration::from_secs(60) }
+        let deadline = Duration::from_secs(60);
+        Self { mode, kinds, forever: false, step: 1, sample: None, deadline }
     }
 
     /// Strikes only these kinds of call.
@@ -79,6 +84,15 @@ impl Sweep {
     /// Takes every n-th point only, for a command with very many.
     pub fn every(mut self, step: u64) -> Self {
         self.step = step;
+        self
+    }
+
+    /// Takes at most this many points, spread over all of them, or as many as [`SAMPLE_VARIABLE`] says. A
+    /// command that passes no point of the kinds that were chosen is left alone.
+    pub fn sample(mut self, most: u64) -> Self {
+        let asked = std::env::var(SAMPLE_VARIABLE).ok();
+        let most = asked.map_or(most, |asked| asked.parse().expect("a number"));
+        self.sample = Some(most.max(1));
         self
     }
 
@@ -100,14 +114,20 @@ impl Sweep {
         verify: impl Fn(&Outcome<'_>) + Sync,
     ) -> Swept {
         let points = self.one(Mode::Count, 0, &prepare, &verify).0;
+        if points == 0 && self.sample.is_some() && !self.kinds.is_empty() {
+            return Swept { points: 0, struck: 0 };
+        }
         assert!(points > 0, "The command passed no point: it is not run under the shim.");
+        let step = self.sample.map_or(self.step, |most| points.div_ceil(most).max(1));
+        // A sample of one is in the middle.
+        let first = if self.sample.is_some() { step.div_ceil(2) } else { 1 };
         let only = std::env::var(ONLY_VARIABLE).ok();
-        let next = AtomicU64::new(1);
+        let next = AtomicU64::new(first);
         let struck = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
         let work = || {
             while !stop.load(Ordering::Relaxed) {
-                let point = next.fetch_add(self.step, Ordering::Relaxed);
+                let point = next.fetch_add(step, Ordering::Relaxed);
                 if point > points {
                     return;
                 }

@@ -6,7 +6,7 @@
 //! bare|kept|confined N` runs a short command many times. `agent confined SPOOL SANDBOX COMMAND…` runs
 //! commands in a sandbox, which is JSON, and prints what each wrote and how it ended. `agent reach
 //! tcp|udp|own ADDRESS` uses the network; `agent escape SPOOL FILE` asks the keepers of a spool, in
-//! their own language, to make a file.
+//! their own language, to make a file. `agent kept` tells whether it takes itself for a command of an agent.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a program of the tests")]
 
 use std::ffi::OsString;
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Some("run") => runtime.block_on(run(&arguments)),
         Some("converse") => runtime.block_on(converse(&arguments)),
         Some("reach") => return reach(&arguments),
+        Some("kept") => println!("kept: {}", keeper::is_kept()),
         Some("escape") => return escape(&arguments[0], &arguments[1]),
         Some("confined") => runtime.block_on(confined(&arguments)),
         Some("bench") => runtime.block_on(bench(&arguments[0], arguments[1].parse().unwrap())),

@@ -33,6 +33,7 @@ pub(crate) use bounds::Bounds;
 pub(crate) use open::{Closed, open, whole};
 pub(crate) use read::media_type;
 pub use seen::Seen;
+pub(crate) use text::hash;
 
 use crate::{Concurrency, Replay, Tool, Traits};
 
@@ -56,4 +57,4 @@ const LOOKS: Traits = Traits {
 };
 
 /// A file above this is neither hashed nor compared with anything: 64 MiB.
-const LARGE: u64 = 64 << 20;
+pub(crate) const LARGE: u64 = 64 << 20;

@@ -17,8 +17,10 @@ mod client;
 mod shared;
 mod worker;
 
+pub use crate::shell::planned_text as planned;
 pub use client::{
-    Attached, Collected, Conversation, Ending, Hold, Keeper, KeeperError, Launch, collect, is_kept,
+    Attached, Collected, Conversation, Ending, Hold, Keeper, KeeperError, KeeperFound, Launch,
+    Survey, clear_up, collect, is_kept, survey,
 };
 pub use shared::{
     BACKSTOP, Ended, Exit, Job, KillReason, Left, Limits, Program, Shown, Status, Streams,

@@ -3,6 +3,7 @@
 //! This crate owns the [`Tool`] trait, the tools themselves and the [keeper]. It must not know the
 //! model, nor the store's tables: what has to be remembered of a call leaves it as an [`Outcome`].
 
+pub mod aside;
 mod ask_user;
 mod environment;
 mod files;
@@ -13,6 +14,7 @@ mod outcome;
 mod outside;
 mod process;
 pub mod reader;
+mod replacing;
 pub mod sandbox;
 mod schema;
 mod shell;
@@ -28,10 +30,11 @@ pub use files::{Seen, file_tools};
 pub use keeper::Keeper;
 pub use mcp::Client as McpClient;
 pub use more::MoreTools;
-pub use outcome::{Fact, Outcome, Piece, Settled, Waits};
+pub use outcome::{Fact, Outcome, Piece, Settled, Waits, WholeOutput};
 pub use outside::Outside;
 pub use process::{KnownProcess, Process, ProcessState, Processes};
 pub use reader::Reader;
+pub use replacing::EditSlots;
 pub use schema::{arguments, parameters};
 pub use shell::Shell;
 pub use todo::{Progress, Steps, Todo, TodoStep};

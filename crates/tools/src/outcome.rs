@@ -1,5 +1,7 @@
 //! What came of a call.
 
+use std::path::PathBuf;
+
 use mainstay_message::{Content, Image};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,7 @@ pub struct Outcome {
     /// Whether the call failed.
     pub failed: bool,
     /// All of the output, where the pieces show only a part of it.
-    pub whole: Option<Vec<u8>>,
+    pub whole: Option<Box<WholeOutput>>,
     /// What later calls have to know.
     pub facts: Vec<Fact>,
     /// Why the call cannot end yet. Then this is no outcome: the turn is parked, and the call goes on
@@ -21,13 +23,20 @@ pub struct Outcome {
     pub waits: Option<Waits>,
 }
 
+/// All of an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeOutput {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The file of the keeper that they were read from. Nobody needs it once the outcome is recorded.
+    pub spooled: Option<PathBuf>,
+}
+
 /// Something outside that a call has to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
     /// What for, in a sentence.
     pub reason: String,
-    /// Until when, in milliseconds since 1970, where that is known.
-    pub resume_at: Option<i64>,
 }
 
 /// A part of what the model reads.

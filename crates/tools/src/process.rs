@@ -81,13 +81,17 @@ impl Tool for Process {
 
     fn action(&self, call: &Invocation<'_>) -> Action {
         let text = |name| call.arguments.get(name).and_then(Value::as_str);
-        let executed = match text("action") {
-            Some("start") => text("command"),
-            // A shell may read it.
-            Some("write") => text("text"),
-            _ => None,
-        };
-        executed.map_or(Action::Read, |command| Action::Execute(command.to_owned()))
+        match text("action") {
+            Some("start") => match text("command") {
+                Some(command) => Action::Execute(command.to_owned()),
+                None => Action::Read,
+            },
+            Some("write") => match text("text") {
+                Some(written) => input(call, text("process").unwrap_or_default(), written),
+                None => Action::Read,
+            },
+            _ => Action::Read,
+        }
     }
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
@@ -114,6 +118,13 @@ impl Tool for Process {
             }
         })
     }
+}
+
+/// Giving a process a text. A shell reads it as the end of all that it was given.
+fn input(call: &Invocation<'_>, process: &str, text: &str) -> Action {
+    let known = call.workplace.processes.get(process);
+    let (command, before) = known.map(|known| (known.command, known.input)).unwrap_or_default();
+    Action::Input { command, before, text: text.to_owned() }
 }
 
 fn verb(call: Invocation<'_>) -> Option<Verb> {
@@ -171,10 +182,17 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
             let name = name()?;
             reach(call, name).await?;
             let written = match &arguments.text {
-                Some(text) => keeper.write(name, text.as_bytes()).await,
+                Some(text) => {
+                    call.workplace.processes.wrote(name, text);
+                    keeper.write(name, text.as_bytes()).await
+                }
                 None => keeper.close_input(name).await,
             };
-            written.map_err(|error| Outcome::failed(error.to_string()))?;
+            if let Err(error) = written {
+                // A part of it may have arrived.
+                call.workplace.processes.input_is_unknown(name);
+                return Err(Outcome::failed(error.to_string()));
+            }
             Ok(Outcome::said(match arguments.text {
                 Some(_) => "Written.",
                 None => "Its input is closed.",
@@ -215,7 +233,14 @@ async fn start(
     job.background = true;
     job.input = true;
     let status = call.workplace.keeper.start(&keeper, &job).await;
-    let status = status.map_err(|error| Outcome::failed(error.to_string()))?;
+    let status = status.map_err(|error| {
+        let failed = Outcome::failed(error.to_string());
+        match error {
+            // It may have begun, or begin when its keeper goes on.
+            KeeperError::Silent | KeeperError::Lost => failed.fact(Fact::InDoubt),
+            KeeperError::Start { .. } | KeeperError::Unknown(_) | KeeperError::Refused(_) => failed,
+        }
+    })?;
     let mut outcome = started(call, &keeper, command);
     if let Some(ended) = &status.ended {
         call.workplace.processes.ended(call.id, ended);

@@ -15,8 +15,10 @@
 mod caches;
 mod capabilities;
 mod chamber;
+mod enclosure;
 mod landlock;
 mod layers;
+mod made_caches;
 mod network;
 mod rooms;
 mod spread;
@@ -31,9 +33,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use chamber::{Chambers, Spawning};
+pub(crate) use enclosure::Doors;
+pub use made_caches::{MadeCaches, clear_up as clear_up_caches};
 pub use rooms::Confinement;
 pub(crate) use rooms::Room;
-pub use support::{NetworkWay, Support};
+pub use support::{NetworkWay, ProcessWay, Support};
 pub use usual::{Mode, Wishes};
 
 /// What may be written, what may not be read, and whether there is a network. Paths are real.

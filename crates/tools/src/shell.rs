@@ -9,12 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::keeper::{
-    Attached, BACKSTOP, Collected, Ended, Exit, Job, KeeperError, Limits, Program, Status, Streams,
+    Attached, BACKSTOP, Collected, Ended, Exit, Job, KeeperError, Left, Limits, Program, Status,
+    Streams,
 };
 use crate::outcome::Piece;
 use crate::sandbox::Network;
 use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
-use crate::{Fact, Outcome, Settled, environment, schema};
+use crate::{Fact, Outcome, Settled, WholeOutput, environment, schema};
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
 /// A command that writes nothing for so long is taken for stuck.
@@ -141,7 +142,8 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
     };
     let error = match ended {
         Ok(ended) => return Ok(outcome(call, &keeper, &command, &ended)),
-        Err(error @ (KeeperError::Lost | KeeperError::Silent)) => error,
+        Err(KeeperError::Silent) => return Err(unheard(call, &keeper, &command, limit)),
+        Err(error @ KeeperError::Lost) => error,
         Err(error) => return Err(Outcome::failed(error.to_string())),
     };
     // The keeper was lost in mid-work; its spool may know more.
@@ -152,6 +154,20 @@ async fn run(call: Invocation<'_>, plan: Option<&Value>) -> Result<Outcome, Outc
         ),
         RecoveredCall::Unknown(_) => Outcome::failed(error.to_string()).fact(Fact::InDoubt),
     })
+}
+
+/// What the model is told of a command whose time is over and whose keeper does not answer. That its
+/// spool knows nothing proves nothing: it may take the request in when it goes on.
+fn unheard(call: Invocation<'_>, keeper: &str, command: &str, limit: Duration) -> Outcome {
+    if let Collected::Ended(ended) = call.workplace.keeper.collect(keeper, call.id) {
+        return outcome(call, keeper, command, &ended);
+    }
+    Outcome::failed(format!(
+        "The command's limit of {} s is over, and the process keeper does not answer. The command may \
+         still run until the keeper goes on, or is ended; check what it did before you start it again.",
+        limit.as_secs_f64()
+    ))
+    .fact(Fact::InDoubt)
 }
 
 /// The keeper that the call was planned with.
@@ -167,6 +183,11 @@ pub(crate) async fn keeper_of(
 
 pub(crate) fn planned(plan: &Value) -> Option<&str> {
     plan.get("keeper")?.as_str()
+}
+
+/// The keeper that a plan names, as it is written down.
+pub fn planned_text(plan: &str) -> Option<String> {
+    serde_json::from_str::<Value>(plan).ok().as_ref().and_then(planned).map(str::to_owned)
 }
 
 /// Which keeper will run the call.
@@ -285,7 +306,9 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
         outcome = outcome.data(ended.output.text());
     }
     if ended.output.is_shortened() {
-        outcome.whole = Some(ended.output.whole());
+        // What it left running may go on writing, and is read from there.
+        let spooled = ended.output.file.clone().filter(|_| ended.left.is_empty());
+        outcome.whole = Some(Box::new(WholeOutput { bytes: ended.output.whole(), spooled }));
     }
     if let Some(words) = hint(call, ended) {
         outcome.pieces.push(Piece::Said(words.to_owned()));
@@ -294,8 +317,7 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
     if ended.left.is_empty() {
         return outcome;
     }
-    let left: Vec<_> =
-        ended.left.iter().map(|left| format!("{} ({})", left.pid, left.command)).collect();
+    let left: Vec<_> = ended.left.iter().map(described).collect();
     outcome.pieces.push(Piece::Said(format!(
         "It left {} running: {}. They belong to the process {}, which `process` can read and stop.",
         if left.len() == 1 { "a process".to_owned() } else { format!("{} processes", left.len()) },
@@ -308,4 +330,12 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
         keeper: keeper.to_owned(),
         command: command.to_owned(),
     })
+}
+
+/// A process that was left running, by the number that a command has to use for it.
+fn described(left: &Left) -> String {
+    match left.inside {
+        Some(inside) => format!("{inside} (outside the sandbox {}: {})", left.pid, left.command),
+        None => format!("{} ({})", left.pid, left.command),
+    }
 }

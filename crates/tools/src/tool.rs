@@ -124,6 +124,15 @@ pub enum Action {
     Write(PathBuf),
     /// Runs a command line.
     Execute(String),
+    /// Gives text to a command that runs, and that may be a shell.
+    Input {
+        /// The command line that was started.
+        command: String,
+        /// All that it was given before. It is `None` if that is not known.
+        before: Option<String>,
+        /// What it is given now.
+        text: String,
+    },
     /// Reaches places on the network, named as a person would read them.
     Network(Vec<String>),
     /// Leaves something that later sessions go by: a memory, a skill, a schedule.

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::files::Seen;
 use crate::keeper::Keeper;
 use crate::outside::Outside;
 use crate::process::Processes;
 use crate::reader::Reader;
-use crate::sandbox::Confinement;
+use crate::replacing::EditSlots;
+use crate::sandbox::{Confinement, MadeCaches};
 use crate::todo::Steps;
 
 /// Where the calls of a session happen.
@@ -26,12 +28,16 @@ pub struct Workplace {
     pub pass: Vec<String>,
     /// Which files were read, and how they looked then.
     pub seen: Seen,
+    /// By which processes change a file one after the other.
+    pub edit_slots: EditSlots,
     /// Files and directories that no tool opens: the store's, and the home's.
     pub forbidden: Vec<PathBuf>,
     /// Directories in those that are read all the same, and never changed. Links are followed.
     pub lent: Vec<PathBuf>,
     /// The sandbox that commands and file tools are in.
     pub confinement: Confinement,
+    /// Caches that were made for the tools that commands use.
+    pub caches: Option<Arc<MadeCaches>>,
     /// The steps that the model means to take.
     pub steps: Steps,
     /// Where words from outside came from.
@@ -50,9 +56,11 @@ impl Workplace {
             environment: Vec::new(),
             pass: Vec::new(),
             seen: Seen::default(),
+            edit_slots: EditSlots::default(),
             forbidden: Vec::new(),
             lent: Vec::new(),
             confinement: Confinement::default(),
+            caches: None,
             steps: Steps::default(),
             outside: Outside::default(),
             reader: None,

@@ -11,6 +11,7 @@ use mainstay_journal::TurnRef;
 use mainstay_journal::turn::{ParkReason, Parked};
 use mainstay_store::{Id, Listener};
 use mainstay_tools::Outcome;
+use mainstay_tools::aside::aside;
 use tokio::time::{sleep, sleep_until};
 
 use crate::agent::Agent;
@@ -19,7 +20,7 @@ use crate::calls::decide::{CallDecision, decide_call};
 use crate::policy::Judgement;
 use crate::turn::end::TurnStop;
 use crate::turn::runner::TurnRunner;
-use crate::{Question, Request, Result, Verdict, approvals::questions};
+use crate::{Question, Request, Result, Verdict, approvals::questions, approvals::rules};
 
 /// Who decided, for whoever comes too late.
 const HERE: &str = "the person at the turn's terminal";
@@ -158,11 +159,16 @@ impl TurnRunner<'_> {
         }
     }
 
-    /// Whether somebody said "always" to all that a call needs.
-    fn is_covered(&mut self, needed: &ApprovalNeeded) -> Result<bool> {
-        let parts = self.session.agent.parts.clone();
+    /// Whether somebody said "always" to all that a call needs. The rules are read for every such call:
+    /// one that another process has forgotten must not hold a moment longer.
+    fn is_covered(&self, needed: &ApprovalNeeded) -> Result<bool> {
+        let Some(needs) = needed.judged.needs.as_ref().filter(|needs| !needs.is_empty()) else {
+            return Ok(false);
+        };
+        let agent = &self.session.agent;
         let workspace = &self.session.workplace.workspace;
-        self.session.trust.rules.cover(&needed.judged, &parts.store, parts.owner, workspace)
+        let known = agent.read(|tx| rules::rules_of(tx, agent.parts.owner, workspace))?;
+        Ok(needs.iter().all(|need| known.iter().any(|rule| rule.covers(need))))
     }
 
     /// The request for a call as it stands, or a new one: none was asked about exactly this, or its
@@ -365,7 +371,7 @@ async fn elsewhere(
     while agent.read(&open)? {
         let listener = listener.clone();
         // A wait that nobody waits for any longer ends by itself.
-        let _ = tokio::task::spawn_blocking(move || listener.wait(PATIENCE)).await;
+        let _ = aside("listener", move || listener.wait(PATIENCE)).await;
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ pub struct Request {
     pub arguments: Value,
     /// Why the policy asks, if there is more to say than the class: a clause such as "it deletes files".
     pub reason: Option<String>,
-    /// What "always" would remember, such as "commands that start with `cargo test`". It is `None` if
+    /// What "always" would remember, such as "the command `cargo test`". It is `None` if
     /// "always" cannot be said.
     pub always: Option<String>,
     /// What a yes takes.

@@ -37,6 +37,8 @@ pub(crate) async fn reconcile(session: &mut OpenSession) -> Result<()> {
             keeper: row.keeper,
             command: row.command,
             state,
+            // Another process of the agent may have written to it.
+            input: None,
         }]);
     }
     Ok(())
@@ -105,6 +107,8 @@ fn ending(session: &OpenSession, attached: &Attached, row: &Process) -> Option<S
             let ended = job.ended.as_ref()?;
             job.left.is_empty().then(|| ending_text(ended))
         }
+        // As far as anybody knows it runs.
+        Attached::Silent => None,
         Attached::Gone => match session.agent.parts.keeper.collect(&row.keeper, &row.id) {
             Collected::Ended(ended) => Some(ending_text(&ended)),
             Collected::NeverStarted => Some("it never started".to_owned()),

@@ -125,7 +125,7 @@ pub(crate) fn decide_call(
     }
     let act = call.act(tool, arguments, session);
     let action = act.action();
-    if let Action::Write(_) | Action::Execute(_) = action
+    if let Action::Write(_) | Action::Execute(_) | Action::Input { .. } = action
         && let Some(mark) = settings.redactor.mark_in(&call.asked.arguments)
     {
         return CallDecision::Refuse(Outcome::failed(format!(
@@ -185,7 +185,7 @@ fn describe(action: &Action, arguments: &Value) -> String {
         // Which look it is stands in the arguments.
         Action::Read => {
             let arguments: String = arguments.to_string().chars().take(300).collect();
-            format!("to look at something: {arguments}")
+            format!("to read: {arguments}")
         }
         action => policy::describe_action(action),
     }

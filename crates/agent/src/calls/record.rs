@@ -2,8 +2,7 @@
 
 use mainstay_journal::entry::Body;
 use mainstay_message::{CallResult, Content};
-use mainstay_store::BLOB_LIMIT;
-use mainstay_tools::{Fact, Outcome, Piece};
+use mainstay_tools::{Fact, Outcome, Piece, WholeOutput};
 
 use super::call::CallState;
 use super::fingerprint::fingerprint;
@@ -119,13 +118,19 @@ impl TurnRunner<'_> {
             (self.observer)(Event::Notice { about: "in_doubt", message, void: false });
         }
         let id = call.id;
+        let WholeOutput { bytes, spooled } = outcome.whole.map(|whole| *whole).unwrap_or_default();
+        let whole = match bytes.is_empty() {
+            true => None,
+            false => self.session.outputs.packed(&self.session.agent, bytes)?,
+        };
         self.session.has_processes |=
             outcome.facts.iter().any(|fact| matches!(fact, Fact::Background { .. }));
         self.session.apply_entry(&body);
         self.unwritten.add_result(UnwrittenResult {
             id,
             body,
-            whole: outcome.whole.map(storable),
+            whole,
+            spooled,
             facts: outcome.facts,
             events,
         });
@@ -145,16 +150,6 @@ fn bounded(content: Vec<Content>) -> Vec<Content> {
             part => part,
         })
         .collect()
-}
-
-/// All of an output, as much of it as the store takes.
-fn storable(mut whole: Vec<u8>) -> Vec<u8> {
-    const CUT: &[u8] = b"\n[Mainstay: cut here.]";
-    if whole.len() > BLOB_LIMIT {
-        whole.truncate(BLOB_LIMIT - CUT.len());
-        whole.extend_from_slice(CUT);
-    }
-    whole
 }
 
 /// Marks the frame of one result; nobody outside can guess it.

@@ -10,6 +10,7 @@ use tokio::time::timeout_at;
 
 use super::call::{Readiness, ToolCall, nothing_done};
 use crate::approvals::requests;
+use crate::budget::reservations::Stage;
 use crate::children::delegate_tool;
 use crate::hooks::Moment;
 use crate::snapshots::UpcomingChange;
@@ -134,7 +135,7 @@ impl TurnRunner<'_> {
                 requests::spend(tx, *approval)?;
             }
             let reserved = match &next {
-                Some(next) => next.begin(tx, &agent, &account, place, &correction)?,
+                Some(next) => next.begin(tx, &agent, &account, place, &correction, Stage::Ready)?,
                 None => {
                     budget::correct(tx, &account, &correction)?;
                     Ok(())

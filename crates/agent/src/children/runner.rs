@@ -190,13 +190,9 @@ fn child_outcome(id: SessionId, ended: &TurnReport) -> Outcome {
             let reason = reason.as_deref().unwrap_or(how.as_str());
             failed(format!("The helper did not finish (session {id}): {reason}"))
         }
-        TurnEnding::Parked(parked) => Outcome {
-            waits: Some(Waits {
-                reason: parked.text.clone(),
-                resume_at: parked.reason.resume_at(),
-            }),
-            ..Outcome::default()
-        },
+        TurnEnding::Parked(parked) => {
+            Outcome { waits: Some(Waits { reason: parked.text.clone() }), ..Outcome::default() }
+        }
     }
 }
 
@@ -218,10 +214,7 @@ fn outcome_of_error(error: &Error) -> Outcome {
             "Helpers cannot be nested any deeper. Nothing was started; do the task yourself.",
         ),
         error => Outcome {
-            waits: Some(Waits {
-                reason: format!("a helper could not continue: {error}"),
-                resume_at: None,
-            }),
+            waits: Some(Waits { reason: format!("a helper could not continue: {error}") }),
             ..Outcome::default()
         },
     }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Trigger;
 use super::apply::{CompactionAttempt, CompactionRequest, TOO_LITTLE};
-use crate::budget::{self, Account};
+use crate::budget::{self, Account, reservations};
 use crate::redaction::RedactingObserver;
 use crate::session::open::OpenSession;
 use crate::{Observer, Result};
@@ -111,9 +111,6 @@ impl OpenSession {
     }
 
     fn abandon_summaries(&self) -> Result<()> {
-        self.write(|tx| {
-            mainstay_journal::model_call::abandon(tx, self.id)?;
-            Ok(())
-        })
+        self.write(|tx| reservations::abandon(tx, self.id))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_journal::TurnId;
-use mainstay_journal::model_call::{self, Attempt, Purpose};
+use mainstay_journal::model_call::{Attempt, Purpose};
 use mainstay_llm::{Candidate, Request};
 use mainstay_message::{Content, Message, Usage};
 use mainstay_store::{Id, WriteTx};
@@ -14,12 +14,10 @@ use tokio::time::Instant;
 use super::draft::MissingSummary;
 use super::{Trigger, summary};
 use crate::agent::Agent;
+use crate::budget::reservations::{self, NewReservation, Stage};
 use crate::budget::{self, Account, Amount, BudgetExhausted};
 use crate::session::open::OpenSession;
-use crate::{
-    Result, redaction,
-    turn::{ask_model, reserve},
-};
+use crate::{Result, redaction, turn::ask_model};
 
 /// The purpose in the ledger of model calls.
 pub(super) const PURPOSE: &str = "summary";
@@ -99,13 +97,15 @@ impl SummaryBill {
         let bill = Self { id: Id::new(), reserved, account: account.clone(), turn };
         let model = chain.first().and_then(|chain| chain.first()).map(ToString::to_string);
         let model = model.unwrap_or_default();
-        let opened = session.write(|tx| {
-            let opened = budget::reserve(tx, account, &bill.reserved, &Amount::default())?;
-            if opened.is_ok() {
-                model_call::begin(tx, bill.id, &bill.purpose(session), &model)?;
-            }
-            Ok(opened)
-        })?;
+        let reservation = NewReservation {
+            id: bill.id,
+            purpose: bill.purpose(session),
+            model: &model,
+            account,
+            amount: bill.reserved,
+            stage: Stage::Sent,
+        };
+        let opened = session.write(|tx| reservation.make(tx, &Amount::default()))?;
         Ok(opened.map(|()| bill))
     }
 
@@ -116,12 +116,13 @@ impl SummaryBill {
         session: &OpenSession,
         attempts: &[Attempt],
     ) -> Result<()> {
-        model_call::finish(tx, self.id, &self.purpose(session), attempts)?;
         if attempts.is_empty() {
             // It was given up and may have been billed, so it keeps what was reserved.
             return Ok(());
         }
-        budget::correct(tx, &self.account, &reserve::used_by(attempts).minus(&self.reserved))
+        let purpose = self.purpose(session);
+        let correction = reservations::finish(tx, self.id, &purpose, attempts, &self.reserved)?;
+        budget::correct(tx, &self.account, &correction)
     }
 
     fn purpose(&self, session: &OpenSession) -> Purpose<'static> {

@@ -34,7 +34,8 @@ impl TurnRunner<'_> {
             return Ok(false);
         };
         if self.limits.hook_continues >= MOST_CONTINUES {
-            let text = format!("a hook wanted the turn to go on more than {MOST_CONTINUES} times");
+            let text =
+                format!("ignored a hook that asked to continue more than {MOST_CONTINUES} times");
             show_notices(self.observer, vec![text]);
             return Ok(false);
         }
@@ -44,7 +45,7 @@ impl TurnRunner<'_> {
         let added = reply.context.iter().map(|text| format!("a hook adds: {text}"));
         bodies.extend(added.map(Body::notice));
         self.commit_entries(bodies)?;
-        let shown = format!("a hook sends the turn on: {}", one_line(&reason));
+        let shown = format!("a hook continued the turn: {}", one_line(&reason));
         show_notices(self.observer, vec![shown]);
         Ok(true)
     }

@@ -4,15 +4,22 @@
 //! knows nothing of the machine: a verb that it does not know runs code that nobody knows. It is the
 //! finer of two sieves; what a command can really reach is settled by the sandbox.
 
+mod archives;
 mod arguments;
+mod awk;
 mod builtins;
 mod compounds;
 mod files;
+mod find;
 mod git;
+mod globs;
 mod interpreters;
+mod known;
+mod options;
 mod parse;
 mod reach;
 mod redirects;
+mod sed;
 mod syntax;
 mod variables;
 mod verbs;
@@ -133,19 +140,30 @@ pub struct Stage {
     /// What "always" may remember of it. It is `None` if it must be asked about each time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
+    /// Whether it may write what sessions that begin in the workspace later are told.
+    pub instructs: bool,
 }
 
-/// What "always" remembers: the first words of a command and what it was seen to do.
+impl Stage {
+    /// A stage that must be asked about each time.
+    fn plain(text: String, classes: Classes) -> Self {
+        Self { text, classes, prefix: None, instructs: false }
+    }
+}
+
+/// What "always" remembers: the words of a command and what it was seen to do. Options that only change
+/// how much a known program says are not among the words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Prefix {
-    /// The words, such as `cargo test`. None has a blank in it.
+    /// The words, such as `cargo test`.
     pub words: Vec<String>,
     /// What a stage with these words did when a person said yes to it.
     pub classes: Classes,
 }
 
 impl Prefix {
-    /// Whether a person who said "always" to this said it to that stage too.
+    /// Whether a person who said "always" to this said it to that stage too: it has the same words and
+    /// does no more.
     pub fn covers(&self, stage: &Stage) -> bool {
         stage.prefix.as_ref().is_some_and(|other| other.words == self.words)
             && stage.classes.within(self.classes)
@@ -154,7 +172,11 @@ impl Prefix {
 
 impl std::fmt::Display for Prefix {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.words.join(" "))
+        let quoted = |word: &String| match verbs::is_plain(word) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        formatter.write_str(&self.words.iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -224,9 +246,29 @@ pub fn judge(line: &str, workspace: &Path) -> LineJudgement {
         }
     }
     if stages.is_empty() {
-        stages.push(Stage { text: String::new(), classes: Classes::READ, prefix: None });
+        stages.push(Stage::plain(String::new(), Classes::READ));
     }
     LineJudgement { stages, unclear, only_bash }
+}
+
+/// Says what a text would do that a running command is given, after all that it was given before. Only
+/// of plain shells it is known how they read it; to any other program it is code.
+pub fn judge_input(
+    command: &str,
+    before: Option<&str>,
+    text: &str,
+    workspace: &Path,
+) -> LineJudgement {
+    let Some(before) = before else {
+        return unclear(text, "what the process was given before is not known");
+    };
+    // A shell goes on in the middle of a word, a quote or a here-document.
+    let mut judged = judge(&format!("{before}{text}"), workspace);
+    if !interpreters::reads_lines(command) {
+        let shown = text.chars().take(300).collect();
+        judged.stages.push(Stage::plain(shown, Class::Execute.into()));
+    }
+    judged
 }
 
 /// Whether a character shows nothing, or changes how others are shown.
@@ -254,8 +296,11 @@ fn feared(text: &str) -> Classes {
 /// A line that cannot be read may do all that its words let one fear.
 fn unclear(line: &str, why: &'static str) -> LineJudgement {
     let text = line.chars().take(300).collect();
-    let stage = Stage { text, classes: feared(line), prefix: None };
-    LineJudgement { stages: vec![stage], unclear: Some(why), only_bash: false }
+    LineJudgement {
+        stages: vec![Stage::plain(text, feared(line))],
+        unclear: Some(why),
+        only_bash: false,
+    }
 }
 
 #[cfg(test)]
@@ -265,7 +310,7 @@ mod tests {
     fn stage(words: &[&str], class: Class) -> Stage {
         let classes = Classes::from(class);
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Stage { text: String::new(), classes, prefix: Some(Prefix { words, classes }) }
+        Stage { prefix: Some(Prefix { words, classes }), ..Stage::plain(String::new(), classes) }
     }
 
     #[test]
@@ -277,6 +322,28 @@ mod tests {
         assert!(!remembered.covers(&stage(&["git", "push"], Class::Network)));
         let never = Stage { prefix: None, ..stage(&["git", "fetch"], Class::Network) };
         assert!(!remembered.covers(&never));
+    }
+
+    #[test]
+    fn what_a_process_is_given_is_judged_with_all_that_it_was_given_before() {
+        let workspace = tempfile::tempdir().unwrap();
+        let class = |command: &str, before: &str, text: &str| {
+            judge_input(command, Some(before), text, workspace.path()).class()
+        };
+        assert_eq!(class("bash", "", "echo x"), Class::Read);
+        assert_eq!(class("bash", "echo x", "#;frobnicate\n"), Class::Execute);
+        assert_eq!(class("bash", "echo 'x", "'; rm -rf /\n"), Class::Destructive);
+        assert_eq!(class("sh", "cat <<EOF\n", "EOF\nsudo ls\n"), Class::Privilege);
+        assert_eq!(class("bash --norc", "cd /etc\n", "touch x\n"), Class::WriteOutside);
+        assert_eq!(class("bash", "ls\n", "git status\n"), Class::Read);
+        assert_eq!(class("/bin/sh", "main", "stay approve 1\n"), Class::Control);
+        // An interactive shell runs what was typed in others: `!!`.
+        for command in ["bash -i", "python3", "ed file", "zsh", "bash x.sh", "bash -c sh", "sh; ls"]
+        {
+            assert_eq!(class(command, "", "w notes\n"), Class::Execute, "{command}");
+        }
+        let unknown = judge_input("bash", None, "ls\n", workspace.path());
+        assert_eq!(unknown.class(), Class::Destructive);
     }
 
     #[test]

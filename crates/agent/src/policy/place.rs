@@ -9,7 +9,7 @@ pub(super) enum PathPlace {
     Inside,
     /// To the workspace itself.
     Root,
-    /// Into what git keeps in the workspace: its history, its settings, its hooks.
+    /// Into what git keeps in the workspace or in a temporary place: history, settings, hooks.
     Git,
     /// Into the place for temporary files, but not to the place itself.
     Temporary,
@@ -28,11 +28,71 @@ pub(super) fn locate(path: &Path, workspace: &Path) -> PathPlace {
     let Some(path) = real(&workspace.join(path)) else { return PathPlace::Outside };
     match path.strip_prefix(&workspace) {
         Ok(inner) if inner.as_os_str().is_empty() => PathPlace::Root,
-        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => PathPlace::Git,
+        Ok(inner) if is_in_git(inner) => PathPlace::Git,
         Ok(_) => PathPlace::Inside,
-        Err(_) if is_temporary(&path, &workspace) => PathPlace::Temporary,
+        // A repository there may be made by whoever writes there.
+        Err(_) if is_temporary(&path, &workspace) => {
+            if is_in_git(&path) {
+                PathPlace::Git
+            } else {
+                PathPlace::Temporary
+            }
+        }
         Err(_) => PathPlace::Outside,
     }
+}
+
+/// Whether a path leads into what git keeps. Some systems take capital letters for small ones.
+fn is_in_git(path: &Path) -> bool {
+    path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether sessions that begin in the workspace later are told what a file there says.
+pub(super) fn instructs(path: &Path) -> bool {
+    let mut parts = path.iter().map(|part| part.to_string_lossy().to_lowercase()).peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        let holds = [".agents", ".claude"].contains(&part.as_str());
+        if holds && parts.peek().is_some_and(|next| next == "skills") {
+            return true;
+        }
+        if is_last && ["agents.md", "claude.md"].contains(&part.as_str()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether git would take a directory for a part of a repository that is not the workspace's own, and
+/// that commands could have made.
+pub(super) fn in_made_repository(directory: &Path, workspace: &Path) -> bool {
+    let Ok(workspace) = workspace.canonicalize() else { return false };
+    let Some(directory) = real(&workspace.join(directory)) else { return false };
+    let made = |place: &&Path| match place.strip_prefix(&workspace) {
+        Ok(inner) => !inner.as_os_str().is_empty(),
+        Err(_) => is_temporary(place, &workspace),
+    };
+    directory.ancestors().take_while(made).any(|place| place.join(".git").exists())
+}
+
+/// Whether something below a directory has such a name. What is beyond a bound may.
+pub(super) fn holds(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> bool {
+    const ENTRIES: usize = 20_000;
+    let mut seen = 0;
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        let Ok(entries) = directory.read_dir() else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > ENTRIES || is_wanted(&entry.file_name().to_string_lossy()) {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.push(entry.path());
+            }
+        }
+    }
+    false
 }
 
 /// Whether a path is scratch. What lies beside a workspace that is in such a place itself is not.

@@ -11,7 +11,7 @@ use super::place;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Commands that begin like this and do no more than was seen.
+    /// Commands with these words that do no more than was seen.
     Command(Prefix),
     /// Changing files in this directory and below it.
     Directory(PathBuf),
@@ -44,7 +44,7 @@ impl Rule {
     /// What it lets through, in words.
     pub fn describe(&self) -> String {
         match self {
-            Self::Command(prefix) => format!("commands that start with `{prefix}`"),
+            Self::Command(prefix) => format!("the command `{prefix}`"),
             Self::Directory(path) => format!("changes in {}", path.display()),
             Self::Host(host) => format!("reaching {host}"),
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mainstay_tools::Action;
 
-use super::{Act, Decision, Judgement, Need, Policy, command};
+use super::{Act, Decision, Judgement, Need, Policy, command, place};
 use crate::taint::Origins;
 
 impl Policy {
@@ -23,7 +23,7 @@ impl Policy {
             Action::Propose(_) if self.tainted == Decision::Deny => {
                 ("later sessions would rely on it".to_owned(), None)
             }
-            Action::Write(path) if instructs(path) => {
+            Action::Write(path) if place::instructs(path) => {
                 ("later sessions would rely on it".to_owned(), None)
             }
             Action::Network(places) => {
@@ -32,7 +32,12 @@ impl Policy {
                 };
                 (format!("{new} was not reached before"), judged.needs)
             }
-            Action::Execute(_) => {
+            Action::Execute(_) | Action::Input { .. }
+                if act.line.stages.iter().any(|stage| stage.instructs) =>
+            {
+                ("later sessions would rely on what it writes".to_owned(), None)
+            }
+            Action::Execute(_) | Action::Input { .. } => {
                 let reaches =
                     act.line.stages.iter().filter(|s| s.classes.has(command::Class::Network));
                 let reaching: Option<Vec<Need>> = reaches.map(Need::command).collect();
@@ -52,22 +57,6 @@ impl Policy {
         let decision = judged.decision.max(self.tainted);
         Judgement { decision, class: judged.class, reason: Some(reason), needs }
     }
-}
-
-/// Whether sessions that begin in the workspace later are told what a file there says.
-fn instructs(path: &Path) -> bool {
-    let mut parts = path.iter().map(|part| part.to_string_lossy().to_lowercase()).peekable();
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        let holds = [".agents", ".claude"].contains(&part.as_str());
-        if holds && parts.peek().is_some_and(|next| next == "skills") {
-            return true;
-        }
-        if is_last && ["agents.md", "claude.md"].contains(&part.as_str()) {
-            return true;
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -91,7 +80,7 @@ mod tests {
         }
     }
 
-    fn actions() -> [(Action, Decision); 11] {
+    fn actions() -> [(Action, Decision); 19] {
         let run = |line: &str| Action::Execute(line.to_owned());
         let reach = |place: &str| Action::Network(vec![place.to_owned()]);
         [
@@ -102,6 +91,14 @@ mod tests {
             (run("curl https://example.com"), Decision::Ask),
             (run("git push origin main"), Decision::Ask),
             (run("cargo test"), Decision::Allow),
+            (run("echo x > notes.md"), Decision::Allow),
+            (run("echo x > AGENTS.md"), Decision::Ask),
+            (run("cd sub && sed -i s/a/b/ claude.md"), Decision::Ask),
+            (run("cp /tmp/AGENTS.md ."), Decision::Ask),
+            (run("rm *.md"), Decision::Ask),
+            (run("mkdir -p .agents/skills/x"), Decision::Ask),
+            (run("git apply x.patch"), Decision::Ask),
+            (run("git add AGENTS.md"), Decision::Allow),
             (Action::Write("a.txt".into()), Decision::Allow),
             (Action::Write("a/AGENTS.md".into()), Decision::Ask),
             (Action::Write("a/.agents/skills/b/scripts/c.sh".into()), Decision::Ask),

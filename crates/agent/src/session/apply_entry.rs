@@ -4,9 +4,8 @@ use mainstay_journal::entry::Body;
 use mainstay_store::wall_millis;
 use mainstay_tools::Fact;
 
-use super::notice;
 use super::open::OpenSession;
-use crate::memory::external;
+use crate::taint;
 
 impl OpenSession {
     /// Takes in what was just said or done.
@@ -26,10 +25,7 @@ impl OpenSession {
         self.recalled.note(body);
         match body {
             Body::Notice { .. } => {
-                for provider in notice::recalled(body).filter_map(|memory| memory.from_outside) {
-                    let origin = external::origin(&provider);
-                    self.apply_fact(&Fact::Outside { origin });
-                }
+                taint::outside(body).iter().for_each(|fact| self.apply_fact(fact));
             }
             Body::Result { facts, .. } => {
                 for fact in facts {

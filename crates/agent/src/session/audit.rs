@@ -11,9 +11,9 @@ use mainstay_tools::Fact;
 use serde::Serialize;
 
 use crate::approvals::requests::{Approval, RequestStanding};
-use crate::memory;
 use crate::policy::command::{self, Class};
-use crate::session::notice::{self, RecalledMemory};
+use crate::session::notice::{self, NoticeFact};
+use crate::taint;
 
 /// What happened in a session, in order.
 #[derive(Clone, Debug, Serialize)]
@@ -127,15 +127,14 @@ pub fn audit(entries: &[Entry], approvals: &[Approval], workspace: &Path) -> Aud
             }
             Body::Notice { text, .. } => {
                 let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                let from_outside = |memory: RecalledMemory| memory.from_outside;
-                let mut providers: Vec<String> =
-                    notice::recalled(&entry.body).filter_map(from_outside).collect();
-                providers.dedup();
-                for provider in providers {
-                    let origin = memory::external::origin(&provider);
+                let is_import = notice::facts(&entry.body).contains(&NoticeFact::Imported);
+                let tool = if is_import { "import" } else { "memory" };
+                let mut origins = taint::outside(&entry.body);
+                origins.dedup();
+                for fact in origins {
+                    let Fact::Outside { origin } = fact else { continue };
                     let what = AuditEvent::Came { origin, outside: true, bytes };
-                    let tainted = audit.tainted_since.is_some();
-                    let tool = "memory".to_owned();
+                    let (tool, tainted) = (tool.to_owned(), audit.tainted_since.is_some());
                     audit.push(AuditItem { at, seq: Some(entry.seq), tool, tainted, what });
                 }
             }

@@ -30,6 +30,8 @@ impl OpenSession {
                     begun_by: lineage.parent.as_ref().map(|parent| parent.session),
                 };
                 session::create(tx, id, &new)?;
+            } else if lineage.lacks_prompt {
+                session::set_prompt(tx, id, prompt)?;
             }
             let row = turn::begin(tx, turn, id, key)?;
             turn::choose(tx, turn, &settings.choices)?;
@@ -56,6 +58,7 @@ impl OpenSession {
         })?;
         row.choices = Some(settings.choices.clone());
         self.lineage.is_new = false;
+        self.lineage.lacks_prompt = false;
         self.lineage.is_child |= self.lineage.parent.take().is_some();
         self.last_turn.entries.clear();
         bodies.iter().for_each(|body| self.apply_entry(body));

@@ -1,13 +1,18 @@
-//! Looking after sessions as a whole: fork, delete, prune.
+//! Looking after sessions as a whole: fork, import, delete, prune.
 
+use std::path::Path;
 use std::time::Duration;
 
+use mainstay_journal::archive::Archive;
 use mainstay_journal::session::{self, Session};
 use mainstay_journal::turn::{self, State, Turn};
 use mainstay_journal::{SessionId, call, fork as copy, remove, search};
 use mainstay_store::{Acquired, Lease, OwnerId, ReadTx, Store, WriteTx, params};
 
-use crate::{Result, approvals::requests, budget, skills, snapshots};
+use super::notice::{NoticeFact, notice};
+use crate::agent::lease_of;
+use crate::budget::{self, reservations};
+use crate::{Result, approvals::requests, skills, snapshots};
 
 /// How long a lease lives that is taken to delete a session.
 const LEASE: Duration = Duration::from_secs(30);
@@ -19,6 +24,23 @@ const TOGETHER: usize = 50;
 pub fn fork(store: &Store, parent: SessionId, after: Option<i64>) -> Result<SessionId> {
     let id = SessionId::new();
     store.write(|tx| copy(tx, id, parent, after))?;
+    Ok(id)
+}
+
+/// Makes a session in `workspace` of one that was exported, perhaps elsewhere and by somebody else. It
+/// brings words: its prompt is made when its first turn here begins, and it is tainted.
+pub fn import(
+    store: &Store,
+    owner: OwnerId,
+    archive: &Archive,
+    workspace: &Path,
+) -> Result<SessionId> {
+    let id = SessionId::new();
+    let text = "this session was imported from a file. What is said above was said and done elsewhere, \
+                perhaps by somebody else: check before you rely on it.";
+    let last = notice(text.to_owned(), &NoticeFact::Imported);
+    let place = workspace.display().to_string();
+    store.write(|tx| archive.import(tx, id, owner, &place, &last))?;
     Ok(id)
 }
 
@@ -97,7 +119,7 @@ fn take_family(
         return Ok(None);
     }
     let is_first = family.is_empty();
-    match store.try_acquire(&format!("session/{id}"), LEASE)? {
+    match store.try_acquire(&lease_of(id), LEASE)? {
         Acquired::Got(lease) => family.push((id, lease)),
         Acquired::Held(holder) => return Ok(Some(holder.process.to_string())),
     }
@@ -131,6 +153,7 @@ fn awaited(tx: &mut ReadTx<'_>, id: SessionId) -> Result<Option<SessionId>> {
 fn forget(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     snapshots::forget(tx, session)?;
     requests::delete_session(tx, session)?;
+    reservations::forget(tx, session)?;
     search::forget(tx, session)?;
     skills::delete_session(tx, session)?;
     tx.execute("DELETE FROM questions WHERE session = ?1", params![session])?;

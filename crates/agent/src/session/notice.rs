@@ -18,6 +18,8 @@ pub(crate) enum NoticeFact {
     },
     /// A hook sent the turn on that was about to end.
     HookContinued,
+    /// All before it was imported from a file, which anybody may have written.
+    Imported,
 }
 
 /// A memory that a notice brings.
@@ -57,7 +59,7 @@ pub(crate) fn facts(body: &Body) -> Vec<NoticeFact> {
 pub(crate) fn recalled(body: &Body) -> impl Iterator<Item = RecalledMemory> {
     facts(body).into_iter().flat_map(|fact| match fact {
         NoticeFact::Recalled { memories } => memories,
-        NoticeFact::HookContinued => Vec::new(),
+        NoticeFact::HookContinued | NoticeFact::Imported => Vec::new(),
     })
 }
 

@@ -15,11 +15,12 @@ use mainstay_tools::sandbox::{Confinement, Network};
 use mainstay_tools::{TodoStep, Workplace};
 
 use super::context;
+use super::kept_outputs::KeptOutputs;
+use super::search_upkeep;
 use super::steering::Steering;
 use crate::Result;
 use crate::agent::{Agent, blocking};
 use crate::approvals::asker::Asker;
-use crate::approvals::session_rules::SessionRules;
 use crate::background::processes;
 use crate::budget::Limits;
 use crate::compaction::CompactionState;
@@ -46,6 +47,8 @@ pub struct OpenSession {
     pub(crate) recalled: RecalledSoFar,
     pub(crate) compaction: CompactionState,
     pub(crate) snapshots: Snapshots,
+    /// The outputs of tools that are kept whole.
+    pub(crate) outputs: KeptOutputs,
     pub(crate) last_turn: LastTurn,
     /// What the user wants a running turn to hear.
     pub(crate) steering: Steering,
@@ -66,6 +69,8 @@ pub struct OpenSession {
 pub(crate) struct Lineage {
     /// Whether it is not in the store yet.
     pub(crate) is_new: bool,
+    /// Whether it was imported, and has had no turn here: its prompt is not in the store yet.
+    pub(crate) lacks_prompt: bool,
     /// Whether a turn of another session began it.
     pub(crate) is_child: bool,
     /// What a child is begun with. It is `None` once the child is in the store.
@@ -98,13 +103,11 @@ pub(crate) struct SessionTools {
     pub(crate) loaded: Vec<String>,
 }
 
-/// What decides whether a call may run: who can be asked, what was said before, what came from outside.
+/// What decides whether a call may run: who can be asked, and what came from outside.
 #[derive(Default)]
 pub(crate) struct Trust {
     /// Who is asked while a turn goes on.
     pub(crate) asker: Option<Arc<dyn Asker>>,
-    /// What people said "always" to.
-    pub(crate) rules: SessionRules,
     /// Where text in the session came from that taints it.
     pub(crate) origins: Origins,
 }
@@ -120,6 +123,7 @@ pub(crate) struct LastTurn {
 /// What the store has of a session.
 struct Record {
     row: Session,
+    /// It is empty for a session that was imported and has had no turn here.
     prompt: String,
     last: Option<Turn>,
     entries: Vec<Entry>,
@@ -149,6 +153,15 @@ impl Record {
                 counted,
             })
         })
+    }
+
+    /// What the model is told first; for a session without a prompt what a new one would get.
+    fn prompt_or_new(&self, agent: &Agent) -> String {
+        if self.prompt.is_empty() {
+            agent.new_prompt(Path::new(&self.row.workspace), &today()).0
+        } else {
+            self.prompt.clone()
+        }
     }
 }
 
@@ -183,6 +196,7 @@ impl OpenSession {
             recalled: RecalledSoFar::default(),
             compaction: CompactionState::default(),
             snapshots: Snapshots::fresh(),
+            outputs: KeptOutputs::default(),
             last_turn: LastTurn::default(),
             steering: Steering::default(),
             pending_notices: Vec::new(),
@@ -198,7 +212,8 @@ impl OpenSession {
     pub(crate) fn load(agent: Agent, id: SessionId, lease: Lease) -> Result<Self> {
         let record = Record::read(&agent, id)?;
         let workspace = Path::new(&record.row.workspace).to_owned();
-        let mut session = Self::fresh(agent, id, &workspace, record.prompt.clone(), lease);
+        let prompt = record.prompt_or_new(&agent);
+        let mut session = Self::fresh(agent, id, &workspace, prompt, lease);
         session.apply_record(record);
         Ok(session)
     }
@@ -209,25 +224,37 @@ impl OpenSession {
         if !self.is_stale || self.lineage.is_new {
             return Ok(());
         }
+        self.pending_notices.clear();
+        self.reload()?;
+        self.is_stale = false;
+        Ok(())
+    }
+
+    /// Makes anew what follows from the store and the settings. What a face or this process brought
+    /// stays: who is asked, steering, which processes run.
+    fn reload(&mut self) -> Result<()> {
         let record = Record::read(&self.agent, self.id)?;
         let specs = self.agent.parts.offer.specs(&[]);
-        self.conversation = Conversation::new(record.prompt.clone(), &specs);
+        self.conversation = Conversation::new(record.prompt_or_new(&self.agent), &specs);
         self.tools = SessionTools { specs, loaded: Vec::new() };
         self.workplace = Arc::new(workplace(&self.agent, PathBuf::from(&record.row.workspace)));
         self.trust.origins = Origins::default();
         self.recalled = RecalledSoFar::default();
         self.compaction = CompactionState::default();
-        self.pending_notices.clear();
         self.apply_record(record);
-        self.is_stale = false;
         Ok(())
     }
 
     /// Takes in what the store has of a session whose parts are empty.
     fn apply_record(&mut self, record: Record) {
-        let Record { row, last, entries, counted, interrupted_undo, .. } = record;
-        self.lineage = Lineage { is_new: false, is_child: row.begun_by.is_some(), parent: None };
-        self.snapshots = Snapshots::of_record(interrupted_undo);
+        let Record { row, prompt, last, entries, counted, interrupted_undo } = record;
+        self.lineage = Lineage {
+            lacks_prompt: prompt.is_empty(),
+            is_child: row.begun_by.is_some(),
+            ..Lineage::default()
+        };
+        self.snapshots.forget(interrupted_undo);
+        self.outputs = KeptOutputs::of(&entries);
         let changes_the_view =
             |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::Restored { .. });
         if entries.iter().any(changes_the_view) {
@@ -287,16 +314,10 @@ impl OpenSession {
 
     /// Takes the session up again with another agent, for a turn that was begun with other settings.
     /// The lease is kept, so that no other process comes in between.
-    pub fn with_agent(self, agent: Agent) -> Result<Self> {
-        let mut session = Self::load(agent, self.id, self.lease)?;
-        session.trust.asker = self.trust.asker;
-        session.trust.rules = self.trust.rules;
-        session.steering = self.steering;
-        session.pending_notices = self.pending_notices;
-        session.start_hooks_ran = self.start_hooks_ran;
-        // Without it their ends would be noted by nobody, and leaving would not end them.
-        session.has_processes = self.has_processes;
-        Ok(session)
+    pub fn with_agent(mut self, agent: Agent) -> Result<Self> {
+        self.agent = agent;
+        self.reload()?;
+        Ok(self)
     }
 
     /// Names who is asked while a turn goes on. Without anybody, a turn that has something to ask is
@@ -317,6 +338,13 @@ impl OpenSession {
         processes::end_all(&mut self).await?;
         if self.snapshots.were_taken() {
             blocking(|| snapshots::sweep_if_due(&self.agent.parts.store))?;
+        }
+        // What a helper said is added when the session it helped is left.
+        if !self.is_child() {
+            let agent = self.agent.clone();
+            // Others may have it meanwhile.
+            drop(self);
+            search_upkeep::catch_up(&agent).await;
         }
         Ok(())
     }
@@ -355,7 +383,7 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     if settings.policy.network == Decision::Deny {
         wishes.network = Network::Closed;
     }
-    wishes.make_caches(&workspace, &settings.environment);
+    let caches = wishes.make_caches(&workspace, &settings.environment);
     let mut sandbox = wishes.sandbox(&workspace, &settings.environment, &settings.forbidden);
     // Of all that is the home's own, skills are read: a model is sent there.
     let lent: Vec<PathBuf> =
@@ -363,8 +391,11 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     if let Some(sandbox) = &mut sandbox {
         sandbox.show.extend(lent.iter().cloned());
     }
+    settings.edit_slots.recover_in_background();
     Workplace {
+        edit_slots: settings.edit_slots.clone(),
         confinement: sandbox.map(Confinement::to).unwrap_or_default(),
+        caches: caches.map(Arc::new),
         environment: settings.environment.clone(),
         pass: settings.pass_environment.clone(),
         forbidden: settings.forbidden.clone(),
@@ -372,4 +403,9 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         reader: settings.reader.clone(),
         ..Workplace::new(workspace, agent.parts.keeper.clone())
     }
+}
+
+/// The day, where the user is.
+fn today() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%d").to_string()
 }

@@ -7,7 +7,9 @@ use mainstay_store::Id;
 use tokio_util::sync::CancellationToken;
 
 use super::open::OpenSession;
+use crate::agent::{Parts, blocking};
 use crate::background::processes;
+use crate::budget::reservations;
 use crate::redaction::{self, RedactingObserver};
 use crate::turn::answer::spoken_text;
 use crate::turn::end::TurnReport;
@@ -37,6 +39,7 @@ impl OpenSession {
         let input = redaction::input(&redactor, input);
         let mut redacting = RedactingObserver::new(&redactor);
         self.reload_if_stale()?;
+        self.settle_abandoned_calls()?;
         let report =
             self.submit(&input, &mut |event| redacting.tell(event, observer), cancel).await;
         self.is_stale = broke_off(&report);
@@ -53,6 +56,7 @@ impl OpenSession {
     ) -> Result<Option<TurnReport>> {
         let mut redacting = RedactingObserver::new(self.agent.redactor());
         self.reload_if_stale()?;
+        self.settle_abandoned_calls()?;
         let report = self.resume_last(&mut |event| redacting.tell(event, observer), cancel).await;
         self.is_stale = broke_off(&report);
         redacting.tell_rest(observer);
@@ -114,6 +118,13 @@ impl OpenSession {
                 Outcome::Answered | Outcome::Cancelled | Outcome::Stuck | Outcome::Interrupted,
             ) => self.report_again(&turn, observer).map(Some),
         }
+    }
+
+    /// Settles the model calls of processes that are gone, so that no budget stays fuller than need
+    /// be until somebody takes their sessions up.
+    fn settle_abandoned_calls(&self) -> Result<()> {
+        let Parts { store, owner, .. } = &*self.agent.parts;
+        blocking(|| reservations::sweep(store, *owner))
     }
 
     /// Settles what another process left beside the turn: an undo, processes in the background.

@@ -114,6 +114,23 @@ impl Shelf {
         Ok(locked)
     }
 
+    /// Clears away what a crash left, unless somebody is at work.
+    pub fn clear_up(&self) {
+        let left = |entry: &fs::DirEntry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with(STAGED) || name.starts_with(READY)
+        };
+        let entries = entries(&self.directory).unwrap_or_default();
+        if entries.iter().any(left)
+            && let Ok(lock) = File::open(&self.directory)
+            && lock.try_lock().is_ok()
+        {
+            // What stays is met by the next one.
+            let _ = Locked { shelf: self, _lock: lock }.clear();
+        }
+    }
+
     pub(super) fn folder(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -196,7 +213,8 @@ impl Locked<'_> {
         rename(folder, &trash.join(format!("{name}.{id}")))
     }
 
-    /// Clears away what a crash left: what is not whole goes, what is whole goes to the trash.
+    /// Clears away what a crash left: what is not whole goes, and so does what was to be a new skill; what
+    /// may be the one that was replaced goes to the trash.
     fn clear(&self) -> Result<(), SkillError> {
         for entry in entries(&self.shelf.directory)? {
             let file = entry.file_name().to_string_lossy().into_owned();
@@ -206,7 +224,10 @@ impl Locked<'_> {
                 && let Some((name, id)) = rest.rsplit_once('.')
                 && let Ok(id) = id.parse::<Id>()
             {
-                self.discard(&entry.path(), name, id)?;
+                match fs::symlink_metadata(self.shelf.folder(name)) {
+                    Ok(_) => self.discard(&entry.path(), name, id)?,
+                    Err(_) => delete(&entry.path())?,
+                }
             }
         }
         Ok(())
@@ -289,6 +310,7 @@ mod tests {
         let (half, whole) = (Id::new(), Id::new());
         tree("half").write(&directory.path().join(format!("{STAGED}{half}"))).unwrap();
         tree("old").write(&directory.path().join(format!("{READY}one.{whole}"))).unwrap();
+        tree("new").write(&directory.path().join(format!("{READY}two.{}", Id::new()))).unwrap();
         drop(shelf.lock().unwrap());
         assert_eq!(names(directory.path()), [".trash", "one"]);
         let trash = shelf.trash().unwrap();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use mainstay_journal::{CallId, SessionId, TurnRef};
 use mainstay_store::{Store, WriteTx};
+use mainstay_tools::aside::aside;
 use mainstay_tools::snapshot::{
     Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
 };
@@ -83,16 +84,22 @@ impl Snapshots {
         Self { segment: Some(OpenSegment::default()), ..Self::default() }
     }
 
-    /// For a session that is in the store; its marks are read when they are needed.
-    pub(crate) fn of_record(interrupted_undo: bool) -> Self {
-        Self { interrupted_undo, ..Self::default() }
+    /// Begins anew with what is in the store, which is read when it is needed. That this process took
+    /// some is still known.
+    pub(crate) fn forget(&mut self, interrupted_undo: bool) {
+        *self = Self { interrupted_undo, taken: self.taken, ..Self::default() };
     }
 
     /// Looks at what a call is about to change. Returns what a person should be told, if anything. To
     /// cancel it, drop it.
     pub(crate) async fn before(&mut self, change: UpcomingChange<'_>) -> Result<Option<String>> {
         let has_tree = self.segment.as_ref().is_some_and(|segment| segment.has_tree);
-        if has_tree && matches!(change.act.action(), Action::Execute(_) | Action::Delegate(_)) {
+        if has_tree
+            && matches!(
+                change.act.action(),
+                Action::Execute(_) | Action::Input { .. } | Action::Delegate(_)
+            )
+        {
             return Ok(None);
         }
         match coverage(change.act) {
@@ -118,7 +125,7 @@ impl Snapshots {
             let workplace = workplace.clone();
             let limits = limits.clone();
             let shared = self.shared.clone();
-            tokio::task::spawn_blocking(move || scan(&store, &shared, &workplace, &limits)).await
+            aside("snapshot", move || scan(&store, &shared, &workplace, &limits)).await
         };
         match scanned {
             Ok(Ok(tree)) => {
@@ -319,7 +326,7 @@ fn coverage(act: &Act) -> Coverage {
         | Action::Propose(_)
         | Action::Ask { .. } => Coverage::Nothing,
         Action::Write(path) => Coverage::File(path.clone()),
-        Action::Execute(_) => match act.line().class() {
+        Action::Execute(_) | Action::Input { .. } => match act.line().class() {
             Class::Read => Coverage::Nothing,
             _ => Coverage::Tree,
         },

@@ -184,7 +184,7 @@ impl OpenSession {
         let mut fetch = |hash: &str| {
             store.read(|tx| objects::get(tx, hash)).map_err(|error: Error| error.to_string())
         };
-        let restored = blocking(|| restore(&self.workplace, &row.steps, &row.id, &mut fetch));
+        let restored = blocking(|| restore(&self.workplace, &row.steps, &mut fetch));
         let turns = self.agent.read(|tx| numbers(tx, &row.turns))?;
         let undone = undone(row, turns, &restored);
         let mut body = Body::notice(self.notice(row.kind, &undone));

@@ -119,7 +119,13 @@ impl Writer<'_> {
         })?;
         for item in unwritten.items.drain(..) {
             match item {
-                Unwritten::Result(result) => result.events.into_iter().for_each(&mut *observer),
+                Unwritten::Result(result) => {
+                    if let Some(file) = &result.spooled {
+                        // One that stays goes with its keeper.
+                        let _ = std::fs::remove_file(file);
+                    }
+                    result.events.into_iter().for_each(&mut *observer);
+                }
                 Unwritten::Message(_) => {}
             }
         }
@@ -150,12 +156,12 @@ impl Writer<'_> {
     ) -> Result<()> {
         let TurnRef { session, turn } = self.place;
         match (&written.whole, &written.body) {
-            (Some(bytes), Body::Result { result, facts, fingerprint, .. }) => {
+            (Some(whole), Body::Result { result, facts, fingerprint, .. }) => {
                 let body = Body::Result {
                     result: result.clone(),
                     facts: facts.clone(),
                     fingerprint: fingerprint.clone(),
-                    whole: Some(tx.put_blob(bytes)?.to_string()),
+                    whole: Some(tx.put_packed_blob(whole)?.to_string()),
                 };
                 entry::insert(tx, session, turn, seq, &body)?;
             }

@@ -1,4 +1,4 @@
-//! The end of a turn with an answer, unless there is nothing in it or a hook sends the turn on.
+//! The end of a turn with an answer, unless there is nothing in it or a hook continues it.
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::Outcome;
@@ -23,7 +23,7 @@ impl TurnRunner<'_> {
         if text.is_empty() {
             if self.limits.empty_answers >= EMPTY_ANSWERS {
                 return Err(TurnStop::Failed(format!(
-                    "{} ended its turn without a word, twice",
+                    "{} returned an empty answer twice",
                     answer.candidate
                 )));
             }

@@ -11,6 +11,7 @@ use mainstay_tools::Waits;
 use super::runner::TurnRunner;
 use crate::agent::Agent;
 use crate::approvals::{questions, requests};
+use crate::budget::reservations;
 use crate::{Error, Event, Observer, Question, Request, Result};
 
 /// Why the rounds of a turn stop before there is an answer.
@@ -69,7 +70,7 @@ pub enum TurnEnding {
 impl TurnReport {
     /// How a turn ended, with what it took.
     pub(crate) fn of(agent: &Agent, turn: &Turn, answer: String) -> Result<Self> {
-        let on = model_call::On::Turn(turn.session, turn.id);
+        let on = model_call::On::Turn(turn.place());
         let spent = agent.read(|tx| model_call::spent_on(tx, on))?;
         let ending = match (turn.outcome, turn.parked()) {
             (Some(outcome), _) => TurnEnding::Over(outcome, turn.reason.clone()),
@@ -172,7 +173,7 @@ impl TurnRunner<'_> {
             if let Some(reserved) = &reserved {
                 reserved.withdraw(tx, &agent, &account, place)?;
             }
-            model_call::abandon(tx, place.session)?;
+            reservations::abandon(tx, place.session)?;
             entry::append(tx, place.session, place.turn, &body)?;
             Ok(turn::end(tx, place.turn, outcome, reason.as_deref())?)
         })?;
@@ -184,7 +185,7 @@ impl TurnRunner<'_> {
         let limit = self.session.agent.settings().budgets.wall;
         TurnStop::park(Parked {
             reason: ParkReason::TurnTime,
-            text: format!("the turn was worked on for {}", duration(limit)),
+            text: format!("the turn reached its time limit of {}", duration(limit)),
         })
     }
 

@@ -2,12 +2,13 @@
 
 use mainstay_journal::entry::Body;
 use mainstay_journal::turn::{self, Outcome, Turn, TurnChoices};
-use mainstay_journal::{call, entry, model_call};
+use mainstay_journal::{call, entry};
 use mainstay_message::{AssistantPart, Call};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::spoken_text;
 use super::runner::TurnRunner;
+use crate::budget::reservations;
 use crate::calls::call::{OpenCalls, ToolCall};
 use crate::session::notice::{self, NoticeFact};
 use crate::session::open::OpenSession;
@@ -39,7 +40,7 @@ impl TurnRunner<'_> {
         let budgets = agent.settings().budgets;
         let is_child = self.session.lineage.is_child;
         self.commit(|tx| {
-            model_call::abandon(tx, place.session)?;
+            reservations::abandon(tx, place.session)?;
             turn::reopen(tx, place.turn)?;
             if let Some(choices) = choices {
                 turn::choose(tx, place.turn, choices)?;
@@ -83,7 +84,7 @@ impl TurnRunner<'_> {
             for fact in notice::facts(&entry.body) {
                 match fact {
                     NoticeFact::HookContinued => self.limits.hook_continues += 1,
-                    NoticeFact::Recalled { .. } => {}
+                    NoticeFact::Recalled { .. } | NoticeFact::Imported => {}
                 }
             }
             match entry.body {

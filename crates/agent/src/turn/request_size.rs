@@ -93,19 +93,20 @@ impl RequestSize {
     /// What the next call may take, after `results` that are not known yet.
     pub(crate) fn reservation(&self, agent: &Agent, results: usize) -> Amount {
         let settings = agent.settings();
-        let first = settings.chain.first();
-        let output = settings
-            .max_output
-            .or_else(|| first.and_then(|candidate| candidate.max_output))
-            .map_or(USUAL_OUTPUT, i64::from);
         let results = i64::try_from(results).unwrap_or(i64::MAX);
         let input = self.tokens() + results.saturating_mul(USUAL_RESULT);
         let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
-        let usage = Usage { input: count(input), output: count(output), ..Usage::default() };
-        // Any of the chain may answer: the dearest counts.
-        let prices = settings.chain.iter().filter_map(|candidate| candidate.prices.as_ref());
-        let money = prices.map(|prices| prices.cost(&usage)).max().unwrap_or(0);
-        Amount { money, tokens: input + output, calls: 1 }
+        // Any of the chain may answer: the dearest counts, and the one that may write most.
+        let mut amount = Amount { money: 0, tokens: input, calls: 1 };
+        for candidate in &settings.chain {
+            let most = settings.max_output.or(candidate.max_output);
+            let output = most.map_or(USUAL_OUTPUT, i64::from);
+            let usage = Usage { input: count(input), output: count(output), ..Usage::default() };
+            let money = candidate.price_list().map_or(0, |prices| prices.cost(&usage));
+            amount.money = amount.money.max(money);
+            amount.tokens = amount.tokens.max(input + output);
+        }
+        amount
     }
 }
 

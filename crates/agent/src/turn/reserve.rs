@@ -11,6 +11,7 @@ use super::end::TurnStop;
 use super::runner::TurnRunner;
 use crate::Result;
 use crate::agent::Agent;
+use crate::budget::reservations::{self, NewReservation, Stage};
 use crate::budget::{self, Account, Amount, BudgetExhausted};
 
 /// A model call that is reserved and written down, and not made yet.
@@ -24,7 +25,9 @@ pub(crate) struct ModelReservation {
 impl TurnRunner<'_> {
     /// The next model call, reserved and written down. A budget without room parks the turn.
     pub(crate) fn reserve_next_call(&mut self) -> std::result::Result<ModelReservation, TurnStop> {
-        if let Some(reserved) = self.reserved.take() {
+        if let Some(reserved) = self.reserved.take()
+            && let Some(reserved) = self.mark_sent(&reserved)?
+        {
             return Ok(reserved);
         }
         let (agent, place) = (self.session.agent.clone(), self.turn.place());
@@ -32,7 +35,7 @@ impl TurnRunner<'_> {
         let amount = self.session.conversation.size.reservation(&agent, 0);
         let reservation = ModelReservation { id: Id::new(), amount };
         let begun = self.commit_with(|tx, correction| {
-            reservation.begin(tx, &agent, &account, place, &correction)
+            reservation.begin(tx, &agent, &account, place, &correction, Stage::Sent)
         })?;
         match begun {
             Ok(()) => Ok(reservation),
@@ -51,6 +54,22 @@ impl TurnRunner<'_> {
     }
 }
 
+impl TurnRunner<'_> {
+    /// Writes down that a call which was reserved with the calls before it is about to be sent, with
+    /// the size that it has now. Not durably: what must be told apart after a crash is whether this
+    /// process got so far, and the results wait for company to be synced with. Returns `None` if the
+    /// reservation is gone.
+    fn mark_sent(&self, reserved: &ModelReservation) -> Result<Option<ModelReservation>> {
+        let (agent, lease) = (&self.session.agent, &self.session.lease);
+        let amount = self.session.conversation.size.reservation(agent, 0);
+        let is_reserved = agent.note(|tx| {
+            lease.guard(tx)?;
+            reservations::mark_sent(tx, reserved.id, &amount)
+        })?;
+        Ok(is_reserved.then_some(ModelReservation { id: reserved.id, amount }))
+    }
+}
+
 impl ModelReservation {
     /// Reserves and writes down that the first model is about to be asked; says which budget has no
     /// room where one has none. `correction` belongs to the question before.
@@ -61,14 +80,18 @@ impl ModelReservation {
         account: &Account,
         place: TurnRef,
         correction: &Amount,
+        stage: Stage,
     ) -> Result<std::result::Result<(), BudgetExhausted>> {
-        let reserved = budget::reserve(tx, account, &self.amount, correction)?;
-        if reserved.is_ok() {
-            let model = agent.settings().chain.first().map(ToString::to_string);
-            let model = model.unwrap_or_default();
-            model_call::begin(tx, self.id, &purpose(agent, place), &model)?;
-        }
-        Ok(reserved)
+        let model = agent.settings().chain.first().map(ToString::to_string);
+        let reservation = NewReservation {
+            id: self.id,
+            purpose: purpose(agent, place),
+            model: &model.unwrap_or_default(),
+            account,
+            amount: self.amount,
+            stage,
+        };
+        reservation.make(tx, correction)
     }
 
     /// Writes down what became of it, and answers what the reservation differs from what was used.
@@ -79,8 +102,7 @@ impl ModelReservation {
         place: TurnRef,
         attempts: &[Attempt],
     ) -> Result<Amount> {
-        model_call::finish(tx, self.id, &purpose(agent, place), attempts)?;
-        Ok(used_by(attempts).minus(&self.amount))
+        reservations::finish(tx, self.id, &purpose(agent, place), attempts, &self.amount)
     }
 
     /// Writes down a question that is given up in the middle: its tries that failed, and one on its
@@ -98,11 +120,13 @@ impl ModelReservation {
             let correction = self.finish(tx, agent, place, failed)?;
             return budget::correct(tx, account, &correction);
         }
-        let Some(last) = failed.last() else { return Ok(()) };
-        let purpose = purpose(agent, place);
-        model_call::finish(tx, self.id, &purpose, failed)?;
-        model_call::begin(tx, Id::new(), &purpose, &last.model)?;
-        budget::correct(tx, account, &used_by(failed))
+        if let Some(last) = failed.last() {
+            let purpose = purpose(agent, place);
+            model_call::finish(tx, self.id, &purpose, failed)?;
+            model_call::begin(tx, Id::new(), &purpose, &last.model)?;
+            budget::correct(tx, account, &used_by(failed))?;
+        }
+        reservations::abandon(tx, place.session)
     }
 
     /// Takes it back: no model was asked.
@@ -113,8 +137,9 @@ impl ModelReservation {
         account: &Account,
         place: TurnRef,
     ) -> Result<()> {
-        model_call::withdraw(tx, self.id, &purpose(agent, place))?;
-        budget::correct(tx, account, &Amount::default().minus(&self.amount))
+        let purpose = purpose(agent, place);
+        let correction = reservations::withdraw(tx, self.id, &purpose, &self.amount)?;
+        budget::correct(tx, account, &correction)
     }
 }
 

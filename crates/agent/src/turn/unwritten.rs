@@ -1,9 +1,12 @@
 //! What happened in a turn and is not in the store yet. The conversation has it already.
 
+use std::path::PathBuf;
+
 use mainstay_journal::CallId;
 use mainstay_journal::call::{Intended, Start};
 use mainstay_journal::entry::Body;
 use mainstay_journal::model_call::Attempt;
+use mainstay_store::PackedBlob;
 use mainstay_tools::Fact;
 
 use super::reserve::ModelReservation;
@@ -37,7 +40,9 @@ pub(crate) struct UnwrittenResult {
     pub(crate) id: CallId,
     pub(crate) body: Body,
     /// All of the output, where the result shows a part.
-    pub(crate) whole: Option<Vec<u8>>,
+    pub(crate) whole: Option<PackedBlob>,
+    /// The keeper's file of it, which goes when the result is durable.
+    pub(crate) spooled: Option<PathBuf>,
     pub(crate) facts: Vec<Fact>,
     /// What faces are told when it is durable.
     pub(crate) events: Vec<Event>,

@@ -1,4 +1,5 @@
 //! The classification of command lines, as a table and as properties.
 
+mod differential;
 mod properties;
 mod table;

@@ -155,7 +155,7 @@ async fn a_model_that_says_nothing_is_asked_once_more_and_then_the_turn_fails() 
 
     let test = TestAgent::replying([Reply::empty(), Reply::empty(), Reply::text("too late")]);
     let over = turn(&mut test.begin(), "hello").await;
-    assert!(over.failed_because().unwrap().contains("without a word, twice"), "{over:?}");
+    assert!(over.failed_because().unwrap().contains("returned an empty answer twice"), "{over:?}");
     assert_eq!(test.model.requests(), 2);
 }
 

@@ -6,7 +6,7 @@ use mainstay_agent::approvals::requests::RequestFilter;
 use mainstay_agent::policy::Decision;
 use mainstay_agent::{Event, Opened, TurnEnding};
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::turn::{Outcome as How, State};
+use mainstay_journal::turn::{self, State};
 use mainstay_journal::{SessionId, call};
 use mainstay_message::AssistantPart;
 use mainstay_testkit::model::{Gate, ModelRequest, Reply};
@@ -287,7 +287,7 @@ async fn an_answer_that_is_written_down_ends_the_turn_without_a_question() {
     test.store.write(|tx| entry::append(tx, id, last, &said)).unwrap();
     let over = resume(&mut test.open(id)).await;
     assert_eq!(over.report.answer, "It is done.");
-    assert_eq!(over.report.ending, TurnEnding::Over(How::Answered, None));
+    assert_eq!(over.report.ending, TurnEnding::Over(turn::Outcome::Answered, None));
     assert_eq!(test.kinds(id), ["user", "assistant", "end"]);
     assert_eq!(test.model.requests(), 1);
     gate.open();
@@ -398,10 +398,13 @@ async fn a_cancelled_call_is_given_up_settled_and_never_run_again() {
         cancel.cancel();
     };
     let (over, ()) = futures_util::future::join(working, stopping).await;
-    assert_eq!(over.unwrap().ending, TurnEnding::Over(How::Cancelled, None));
+    assert_eq!(over.unwrap().ending, TurnEnding::Over(turn::Outcome::Cancelled, None));
     assert_eq!(tool.steps(), ["plan 1", "run 1", "abandon", "settle 1"]);
     let id = work.id();
     assert!(test.store.read(|tx| call::open(tx, id)).unwrap().is_empty());
-    assert_eq!(resume(&mut work).await.report.ending, TurnEnding::Over(How::Cancelled, None));
+    assert_eq!(
+        resume(&mut work).await.report.ending,
+        TurnEnding::Over(turn::Outcome::Cancelled, None)
+    );
     assert_eq!((tool.runs(), test.model.requests()), (1, 1));
 }

@@ -170,8 +170,9 @@ unsafe extern "C" fn renameat2(
     let act = || unsafe { real::renameat2()(from_directory, from, to_directory, to, flags) };
     // SAFETY: the program promises libc two C strings.
     let (from, to) = unsafe { (text(from), text(to)) };
-    // Exchanging is not in the log's vocabulary; filesystems may refuse it, so do we.
-    if flags & !libc::RENAME_NOREPLACE != 0 && Call::on_path(to_directory, to).is_some() {
+    // Exchanging is not in the log's vocabulary; filesystems may refuse it, so does a recording.
+    let unusual = flags & !libc::RENAME_NOREPLACE != 0;
+    if unusual && Call::on_path(to_directory, to).is_some_and(|call| call.is_recorded()) {
         return c_int::failed(libc::EINVAL);
     }
     let from = At { directory: from_directory, path: from };

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use mainstay_journal::search::{self, Asked, Filter, Sort, Who, catch_up};
-use mainstay_journal::{JOURNAL, SEARCH, SessionId, TurnId, entry, session, turn};
+use mainstay_journal::{JOURNAL, SEARCH, SessionId, TurnId, TurnRef, entry, session, turn};
 use mainstay_store::{Clock, Location, Options, OwnerId, Schema, Store, SystemClock};
 
 use texts::Texts;
@@ -57,7 +57,7 @@ struct Bench {
     owner: OwnerId,
     texts: Texts,
     entries: usize,
-    current: Option<(SessionId, TurnId)>,
+    current: Option<TurnRef>,
 }
 
 fn main() {
@@ -142,7 +142,7 @@ impl Bench {
                     Ok(())
                 })
                 .unwrap();
-            self.current = Some((id, turn));
+            self.current = Some(TurnRef { session: id, turn });
             self.entries += bodies.len();
         }
     }
@@ -153,7 +153,7 @@ impl Bench {
 
     /// A commit with one entry.
     fn append(&mut self, number: usize) -> Duration {
-        let (id, turn) = self.current.unwrap();
+        let TurnRef { session: id, turn } = self.current.unwrap();
         let body = self.texts.body(number);
         let began = Instant::now();
         self.store.write(|tx| entry::append(tx, id, turn, &body)).unwrap();
@@ -163,7 +163,7 @@ impl Bench {
 
     /// Brings 100 entries into the index.
     fn batch(&mut self) -> Duration {
-        let (id, turn) = self.current.unwrap();
+        let TurnRef { session: id, turn } = self.current.unwrap();
         let bodies: Vec<_> = (0..100).map(|number| self.texts.body(number)).collect();
         self.store
             .write(|tx| -> mainstay_journal::Result<()> {
@@ -225,7 +225,9 @@ impl Bench {
         let filters = |n: usize| match n % 4 {
             0 => Filter { who: Some(Who::User), ..Filter::default() },
             1 => Filter { since: Some(now - 7 * 24 * 60 * 60 * 1000), ..Filter::default() },
-            2 => Filter { session: self.current.map(|(id, _)| id), ..Filter::default() },
+            2 => {
+                Filter { session: self.current.map(|current| current.session), ..Filter::default() }
+            }
             _ => Filter { workspace: Some("/projects/elsewhere".to_owned()), ..Filter::default() },
         };
         let filtered = (0..8).map(|n| Asked { filter: filters(n), ..common(n) }).collect();

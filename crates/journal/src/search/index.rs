@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use mainstay_store::{
-    Clock, Dialect, OwnerId, Progress, ReadTx, Store, SystemClock, WriteTx, params,
+    Clock, Dialect, Location, OwnerId, Progress, ReadTx, Store, SystemClock, WriteTx, params,
 };
 
 use super::engine::{self, Document};
@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS cache_search_gone (session TEXT PRIMARY KEY);
 /// How much one commit adds at most, so that a turn's commit never waits long for it.
 const BATCH_ENTRIES: usize = 500;
 const BATCH_BYTES: usize = 512 << 10;
+/// How much less is tried, on a machine where a commit of that takes longer than one may.
+const SMALLER: usize = 4;
+/// So many entries a search adds without anybody noticing.
+const IN_PASSING: u64 = 500;
 /// Documents that share a note of when they were written.
 pub(super) const SPAN: i64 = 4096;
 
@@ -63,6 +67,25 @@ pub fn catch_up(
     healed(store, |store| follow(store, owner, patience, progress))
 }
 
+/// Adds what the owner's sessions have gained before anybody searches, for about as long as `patience`
+/// lasts. What a search adds in passing is left to it.
+pub fn catch_up_ahead(store: &Store, owner: OwnerId, patience: Duration) -> Result<Caught> {
+    let behind = store.read(|tx| -> Result<u64> {
+        if is_fit(tx)? {
+            return Ok(plan(tx, owner)?.missing());
+        }
+        // Where there is no index, no more has to be known than that it would be much.
+        let sql = format!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM entries LIMIT {IN_PASSING}) AS first_entries"
+        );
+        Ok(tx.query_one(&sql, params![], |row| row.get::<i64>(0))?.unsigned_abs())
+    })?;
+    if behind < IN_PASSING {
+        return Ok(Caught { behind: 0, added: 0 });
+    }
+    catch_up(store, owner, Some(patience), &mut |_| {})
+}
+
 /// The same, on an index that may be damaged.
 pub(super) fn follow(
     store: &Store,
@@ -75,6 +98,7 @@ pub(super) fn follow(
     let patience = patience.map(|patience| i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
     let mut caught = Caught::default();
     let mut times = 0;
+    let mut batch = Batch { entries: BATCH_ENTRIES, bytes: BATCH_BYTES };
     loop {
         ensure(store)?;
         let mut plan = store.read(|tx| plan(tx, owner))?;
@@ -91,10 +115,17 @@ pub(super) fn follow(
             if patience.as_ref().is_some_and(late) {
                 return Ok(caught);
             }
-            let (pieces, after) = store.read(|tx| gather(tx, &plan, next))?;
+            let (pieces, after) = store.read(|tx| gather(tx, &plan, next, batch))?;
             let documents: Vec<Piece<Prepared>> = pieces.into_iter().map(Piece::prepared).collect();
             let gained: u64 = documents.iter().map(Piece::entries).sum();
-            match store.write(|tx| add(tx, owner, &documents))? {
+            let added = match store.write(|tx| add(tx, owner, &documents)) {
+                Err(error) if is_too_slow(store, &error) && batch.entries > SMALLER => {
+                    batch = batch.smaller();
+                    continue;
+                }
+                added => added?,
+            };
+            match added {
                 Added::All => {
                     times = 0;
                     caught.added += gained;
@@ -119,6 +150,25 @@ pub(super) fn follow(
             }));
         }
     }
+}
+
+/// How much is added in one commit.
+#[derive(Clone, Copy)]
+struct Batch {
+    entries: usize,
+    bytes: usize,
+}
+
+impl Batch {
+    fn smaller(self) -> Self {
+        Self { entries: self.entries / SMALLER, bytes: self.bytes / SMALLER }
+    }
+}
+
+/// Whether a transaction took too long by itself; on a server it was the way there.
+fn is_too_slow(store: &Store, error: &Error) -> bool {
+    matches!(error, Error::Store(mainstay_store::Error::TooSlow { .. }))
+        && matches!(store.location(), Location::Sqlite { .. })
 }
 
 /// How many entries are missing in an index that cannot catch up for this reason, and the reason in a
@@ -213,7 +263,7 @@ fn make(store: &Store, how: Make) -> Result<()> {
     }
     Err(Error::Store(mainstay_store::Error::InUse {
         what: "the index of words".to_owned(),
-        holder: "another process, which makes it anew".to_owned(),
+        holder: "another process, which is rebuilding it".to_owned(),
     }))
 }
 
@@ -418,19 +468,25 @@ impl<T> Piece<T> {
 }
 
 /// Reads the next entries, of several sessions where they are short.
-fn gather(tx: &mut ReadTx<'_>, plan: &Plan, mut next: Place) -> Result<(Vec<Piece<Raw>>, Place)> {
+fn gather(
+    tx: &mut ReadTx<'_>,
+    plan: &Plan,
+    mut next: Place,
+    batch: Batch,
+) -> Result<(Vec<Piece<Raw>>, Place)> {
+    let at_once = i64::try_from(batch.entries.min(100)).unwrap_or(100);
     let (mut pieces, mut count, mut bytes) = (Vec::new(), 0, 0);
     while let Some(Behind { session, last, .. }) = plan.behind.get(next.session) {
         let mut entries = Vec::new();
         tx.for_each(
             "SELECT seq, at, body FROM entries WHERE session = ?1 AND seq > ?2 AND seq <= ?3
-             ORDER BY seq LIMIT 100",
-            params![*session, next.through, *last],
+             ORDER BY seq LIMIT ?4",
+            params![*session, next.through, *last, at_once],
             |row| {
                 let raw = Raw { seq: row.get(0)?, at: row.get(1)?, body: row.get(2)? };
                 bytes += raw.body.len();
                 entries.push(raw);
-                let full = bytes >= BATCH_BYTES;
+                let full = bytes >= batch.bytes;
                 Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             },
         )?;
@@ -446,7 +502,7 @@ fn gather(tx: &mut ReadTx<'_>, plan: &Plan, mut next: Place) -> Result<(Vec<Piec
         if next.through >= *last {
             next = Place { session: next.session + 1, through: plan.through(next.session + 1) };
         }
-        if count >= BATCH_ENTRIES || bytes >= BATCH_BYTES {
+        if count >= batch.entries || bytes >= batch.bytes {
             break;
         }
     }
@@ -509,7 +565,7 @@ fn add(tx: &mut WriteTx<'_>, owner: OwnerId, pieces: &[Piece<Prepared>]) -> Resu
     Ok(added)
 }
 
-/// Moves the note on a session to the end of a piece, and answers the session's number; nothing where
+/// Moves the note on a session to the end of a piece, and answers the session's number; `None` where
 /// the note is not where the piece begins.
 fn moved(tx: &mut WriteTx<'_>, owner: OwnerId, piece: &Piece<Prepared>) -> Result<Option<i64>> {
     let noted: Option<(i64, i64)> = tx.query_opt(

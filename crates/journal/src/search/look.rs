@@ -236,7 +236,7 @@ fn sort(weighed: &mut [Weighed], sort: Sort) {
     });
 }
 
-/// The first and the last document that the filters can let pass; nothing where there is none.
+/// The first and the last document that the filters can let pass; `None` where there is none.
 fn bounds(tx: &mut ReadTx<'_>, filter: &Filter) -> Result<Option<(i64, i64)>> {
     let mut bounds = (0, i64::MAX);
     if filter.since.is_some() || filter.until.is_some() {

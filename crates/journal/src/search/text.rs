@@ -9,7 +9,7 @@ use crate::entry::Body;
 /// Bytes at the beginning and at the end of a long text that are searched.
 const END: usize = 16 << 10;
 
-/// Who said it, and its words; nothing where there are none.
+/// Who said it, and its words; `None` where there are none.
 pub(super) fn of(stored: &str) -> Option<(Who, String)> {
     let Ok(body) = serde_json::from_str::<Body>(stored) else {
         // An entry that does not read back, or one of a later version, is searched as it is stored.

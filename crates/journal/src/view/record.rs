@@ -10,7 +10,7 @@ use crate::entry::{Body, Entry};
 pub const RECORD: &str = "[Mainstay: a record of this session";
 
 /// The record, in the harness's name, and then the user's words that are kept as they were.
-pub(super) fn told(entries: &[Entry], compaction: &Compaction, through: i64) -> Vec<Content> {
+pub(super) fn render(entries: &[Entry], compaction: &Compaction, through: i64) -> Vec<Content> {
     let mut inside = String::new();
     if let Some(summary) = compaction.summary.as_deref().map(str::trim)
         && !summary.is_empty()

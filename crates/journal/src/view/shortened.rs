@@ -85,7 +85,7 @@ impl<'a> Shortener<'a> {
         }
     }
 
-    /// What stands for a result; nothing where it is short.
+    /// What stands for a result; `None` where it is short.
     fn line(&self, entry: &Entry, fingerprint: &str, result: &CallResult) -> Option<Vec<Content>> {
         let bytes: usize = result.content.iter().map(size).sum();
         if bytes <= SMALL && !result.content.iter().any(is_picture) {
@@ -134,7 +134,7 @@ fn shortened(call: &Call) -> Call {
     }
 }
 
-/// Shorter arguments, which are JSON whatever they were; nothing where they are short.
+/// Shorter arguments, which are JSON whatever they were; `None` where they are short.
 fn arguments(text: &str) -> Option<String> {
     if text.len() <= SMALL_ARGUMENTS {
         return None;

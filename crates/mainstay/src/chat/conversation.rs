@@ -1,6 +1,6 @@
 //! The loop of the chat: keys, events of the turn and questions come in, pictures go out.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::time::Duration;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
@@ -252,8 +252,7 @@ impl<'a> Conversation<'a> {
         let _ = terminal::write(&self.painter.clear());
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
-            let _ =
-                writeln!(io::stderr(), "left in the middle of a turn; continue with: {way_back}");
+            terminal::say(&format!("left in the middle of a turn; continue with: {way_back}"));
         }
         std::process::exit(Exit::Interrupted.code().into());
     }
@@ -267,8 +266,7 @@ impl<'a> Conversation<'a> {
         let _ = terminal::write(&self.painter.clear());
         terminal::give_back();
         if let Some(way_back) = self.place.way_back() {
-            // The terminal may be gone.
-            let _ = writeln!(io::stderr(), "continue with: {way_back}");
+            terminal::say(&format!("continue with: {way_back}"));
         }
         if let Some(session) = self.session.take() {
             session.leave().await?;
@@ -314,6 +312,11 @@ impl<'a> Conversation<'a> {
         if self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
             return Ok(());
         }
+        // The turn does not wait for a terminal that takes nothing; all is drawn when it does again.
+        if terminal::is_behind() {
+            self.drawn = Some(Instant::now());
+            return Ok(());
+        }
         self.tick();
         let above = self.screen.take_above();
         let picture = self.painter.draw(&above, self.screen.live());
@@ -334,6 +337,7 @@ impl<'a> Conversation<'a> {
 
 /// Hears a signal, unless whoever started the program wants it ignored.
 fn listen(kind: SignalKind) -> Result<Option<Signal>, Error> {
+    interrupt::ignore_signals();
     if interrupt::is_ignored(kind.as_raw_value()) {
         return Ok(None);
     }

@@ -6,8 +6,9 @@ use mainstay_message::{AssistantPart, Content};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::place::homely;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::engine;
+use crate::plain_text::clean;
 use crate::wording;
 
 impl Conversation<'_> {

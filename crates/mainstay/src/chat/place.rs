@@ -31,7 +31,7 @@ pub(crate) struct Place<'a> {
     pub(crate) owner: OwnerId,
     pub(crate) workspace: PathBuf,
     pub(crate) agent: Agent,
-    /// The session that is talked in; nothing before its first turn.
+    /// The session that is talked in; `None` before its first turn.
     pub(crate) session: Option<SessionId>,
     /// The model that was chosen in the chat.
     model: Option<String>,

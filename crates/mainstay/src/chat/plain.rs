@@ -65,7 +65,7 @@ async fn answer(
         let input = Input { content, key: None };
         let mut observer = |event| turn_output.event(&event);
         let ended = session.turn(&input, &mut observer, cancel).await?;
-        turn_output.ended(&ended, &place.paths)?;
+        turn_output.ended(&ended, &place.paths);
         exit = engine::exit(&ended);
     }
     session.leave().await?;
@@ -89,7 +89,7 @@ async fn go_on(
     // The answer is recorded: it is told also where the session cannot be taken up again.
     let exit = match &ended {
         Some(ended) => {
-            turn_output.ended(ended, &place.paths)?;
+            turn_output.ended(ended, &place.paths);
             engine::exit(ended)
         }
         None => Exit::Done,

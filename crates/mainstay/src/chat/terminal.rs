@@ -1,6 +1,6 @@
 //! The terminal: taken over while the chat goes on, given back however it ends.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 use std::thread::{self, ThreadId};
@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::env;
 use crate::exit::Exit;
+use crate::{outlet, printing};
 use mainstay_store::lock;
 
 /// The terminal while it is ours.
@@ -85,9 +86,15 @@ impl Drop for Terminal {
 pub(crate) fn give_back() {
     if OURS.swap(false, Ordering::SeqCst) {
         let _ = write(GIVE_BACK);
+        // One that is stalled, or gone, must not hold the end up.
+        outlet::stdout().drained(Some(STALLED));
+        outlet::stdout().give_up();
         let _ = crossterm::terminal::disable_raw_mode();
     }
 }
+
+/// How long a terminal that takes nothing is waited for at the end.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// How long a chat may take to leave once its terminal is gone.
 const PARTING: Duration = Duration::from_secs(10);
@@ -122,11 +129,27 @@ pub(crate) fn look_again() {
     }
 }
 
-/// Writes to the terminal, at once.
+/// Writes to the terminal, as soon as it takes something.
 pub(crate) fn write(bytes: &str) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(bytes.as_bytes())?;
-    output.flush()
+    if outlet::stdout().is_over() {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    outlet::stdout().put_always(bytes.as_bytes(), |_| Vec::new());
+    Ok(())
+}
+
+/// Says something to whoever comes back to the terminal, once it is given back.
+pub(crate) fn say(line: &str) {
+    let output = outlet::stderr();
+    output.put_always(format!("{}\n", printing::shown(line)).as_bytes(), |_| Vec::new());
+    if !output.drained(Some(STALLED)) {
+        output.give_up();
+    }
+}
+
+/// Whether the terminal has not taken what was written before: it is stalled, or slow.
+pub(crate) fn is_behind() -> bool {
+    !outlet::stdout().is_idle()
 }
 
 #[cfg(test)]

@@ -107,12 +107,13 @@ impl Conversation<'_> {
             }
         };
         let is_taken_up = matches!(begin, TurnStart::Resume);
-        let (session, changes) = match is_taken_up {
-            false => (session, Changes::default()),
-            true => match self.place.for_last_turn(session) {
+        let (session, changes) = if is_taken_up {
+            match self.place.for_last_turn(session) {
                 Ok(chosen) => chosen,
                 Err(error) => return self.failed(&error),
-            },
+            }
+        } else {
+            (session, Changes::default())
         };
         let (sender, events) = unbounded_channel();
         let cancel = CancellationToken::new();
@@ -164,10 +165,8 @@ impl Conversation<'_> {
                     ended.map(|ended| ended.ending),
                     Some(TurnEnding::Over(Outcome::Answered, _))
                 );
-                self.session = match turn.is_taken_up {
-                    true => self.with_own_choices(session),
-                    false => Some(session),
-                };
+                self.session =
+                    if turn.is_taken_up { self.with_own_choices(session) } else { Some(session) };
             }
             // The record may have gone on without us: the session is taken up anew.
             Ok((session, Err(error))) => {

@@ -1,7 +1,5 @@
 //! `mainstay answer`
 
-use std::io::Write as _;
-
 use clap::Args;
 use mainstay_agent::approvals::questions::{self, AnswerOutcome, QuestionStanding};
 use mainstay_journal::session::root;
@@ -12,6 +10,7 @@ use super::resume::{self, ResumeArgs};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::printing;
 use crate::redaction;
 use crate::{engine, humans_only};
 
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
         return Err(Error::usage("the answer is empty").hint("Pass the answer as TEXT."));
     }
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::typed(&args.text, context)?;
@@ -63,8 +62,7 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     };
     if args.resume {
         if !context.json() {
-            // With standard error gone there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "Answered: {answer}");
+            printing::say(&format!("Answered: {answer}"));
         }
         return resume::run(&ResumeArgs::of(session), context);
     }

@@ -1,6 +1,6 @@
 //! `mainstay approve`, and what it shares with `mainstay deny`
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
 use clap::Args;
 use mainstay_agent::approvals::requests::{self, Approval, DecideOutcome, Decider, Effort};
@@ -14,6 +14,7 @@ use super::resume::{self, ResumeArgs};
 use crate::context::{Context, open_existing};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
+use crate::printing;
 use crate::{engine, humans_only, wording};
 
 /// Allow a call that is waiting for your decision
@@ -65,7 +66,7 @@ impl Decision<'_> {
     pub(super) fn made(&self, context: &Context) -> Result<(Approval, SessionId), Error> {
         humans_only::require(self.command)?;
         let paths = context.paths()?;
-        let store = open_existing(&paths.store)?;
+        let store = open_existing(&paths)?;
         let owner = engine::existing_owner(&store, "request", self.typed)?;
         let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
         if self.verdict == Verdict::Always && found.request.always.is_none() {
@@ -102,8 +103,7 @@ pub(super) fn report_decision(
 ) -> Result<Exit, Error> {
     if resume {
         if !context.json() {
-            // With standard error gone there is nobody to tell.
-            let _ = writeln!(io::stderr(), "{words}");
+            printing::say(words);
         }
         return resume::run(&ResumeArgs::of(session), context);
     }
@@ -119,12 +119,11 @@ fn typed_out(approval: &Approval, because: &str) -> Result<bool, Error> {
         return Ok(false);
     }
     let request = &approval.request;
-    let mut said = io::stderr().lock();
-    let asked = writeln!(said, "{}", wording::wants(request))
-        .and_then(|()| writeln!(said, "A plain yes is not enough: {because}."))
-        .and_then(|()| write!(said, "Type {} to approve: ", Friction::WORD))
-        .and_then(|()| said.flush());
-    drop(said);
+    let asked = printing::ask(&format!(
+        "{}\nA plain yes is not enough: {because}.\nType {} to approve: ",
+        wording::wants(request),
+        Friction::WORD
+    ));
     let mut line = String::new();
     asked.and_then(|()| io::stdin().lock().read_line(&mut line)).map_err(|error| {
         Error::failed(format!("could not read the terminal: {error}"))

@@ -27,7 +27,7 @@ pub(crate) struct AuditArgs {
 
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, entries, approvals) = store.read(|tx| -> mainstay_agent::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
@@ -48,7 +48,7 @@ fn text(session: &Session, audit: &Audit) -> String {
         "session {}  {}\nin {}\n",
         session.id,
         wording::line(&session.title),
-        session.workspace
+        wording::unbroken(&session.workspace)
     );
     match (&audit.tainted_by, audit.tainted_since) {
         (Some(by), Some(since)) => text.push_str(&format!(
@@ -68,7 +68,7 @@ fn text(session: &Session, audit: &Audit) -> String {
         text.push_str(&format!(
             "{mark} {}  {:<width$}  {words}\n",
             wording::time(item.at),
-            item.tool
+            wording::unbroken(&item.tool)
         ));
     }
     text

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let progress = Progress::begin("backing up", Some(&args.file));
 
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let copied = store.backup_to(&args.file, &mut |at| progress.report(&at))?;
     drop(progress);
 

@@ -8,6 +8,7 @@ use crate::context::{Context, open_existing};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::wording;
 
 /// Show what uses the tokens of a session
 ///
@@ -22,7 +23,7 @@ pub(crate) struct ContextArgs {
 
 pub(crate) fn run(args: &ContextArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let session = super::undo::find(&store, args.id.as_deref())?;
     let workspace = std::path::Path::new(&session.workspace);
     let agent = engine::agent(context, store, session.owner, workspace, Overrides::default())?;
@@ -42,7 +43,7 @@ fn text(window: &mainstay_agent::Context) -> String {
     };
     let mut text = String::new();
     for part in &window.parts {
-        text.push_str(&line(&part.name, part.tokens));
+        text.push_str(&line(&wording::unbroken(&part.name), part.tokens));
     }
     text.push_str(&line("total", window.tokens));
     if let Some(size) = window.window {
@@ -52,12 +53,17 @@ fn text(window: &mainstay_agent::Context) -> String {
     if !window.largest.is_empty() {
         text.push_str("\nLargest results:\n");
         for large in &window.largest {
-            text.push_str(&format!("{:>9}  {} {}\n", large.tokens, large.tool, large.asked));
+            let call = wording::unbroken(&format!("{} {}", large.tool, large.asked));
+            text.push_str(&format!("{:>9}  {call}\n", large.tokens));
         }
     }
     text.push_str(&match &window.counted {
         Some(counted) => {
-            format!("\nScaled to the last count of {}, {} tokens.\n", counted.model, counted.tokens)
+            format!(
+                "\nScaled to the last count of {}, {} tokens.\n",
+                wording::unbroken(&counted.model),
+                counted.tokens
+            )
         }
         None => "\nEstimates: no provider has counted yet.\n".to_owned(),
     });

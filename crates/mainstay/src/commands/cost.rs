@@ -41,7 +41,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub(crate) fn run(args: &CostArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let since = wall_millis() - i64::from(args.days) * DAY;
     let by = match args.by {
         Sum::Day => By::Day,
@@ -89,6 +89,6 @@ fn table(parts: &[Spent], total: i64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it is for reading")]
-fn usd(micros: i64) -> f64 {
+pub(super) fn usd(micros: i64) -> f64 {
     micros as f64 / 1e6
 }

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::interrupt;
 use scene::Scene;
 use stage::Stage;
 use verdict::Verdict;
@@ -51,9 +52,10 @@ pub(crate) fn run(_: &DemoArgs, context: &Context) -> Result<Exit, Error> {
             () = cancel.cancelled() => None,
             played = tokio::time::timeout(PATIENCE, play::play(stage, &scene)) => Some(played),
         };
+        // What is left to do takes a moment, and the scene must not stay.
+        interrupt::ignore_signals();
         Ok::<_, Error>((scene, played))
     })??;
-    // From here on a signal changes nothing: what is left to do takes a moment.
     let Some(played) = played else {
         drop(scene);
         // The terminal may be gone.

@@ -3,12 +3,14 @@
 use clap::Args;
 use clap::builder::styling::AnsiColor;
 use mainstay_store::{Error as StoreError, FileSystem, wall_millis};
-use mainstay_tools::sandbox::Support;
+use mainstay_tools::keeper;
+use mainstay_tools::sandbox::{ProcessWay, Support};
 use serde_json::json;
 
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::leftovers;
 use crate::output::Output;
 use crate::paths::Paths;
 use crate::progress::Progress;
@@ -21,6 +23,7 @@ mod leases;
 mod memory;
 mod opened;
 mod place;
+mod processes;
 mod remedy;
 mod sandbox;
 
@@ -67,7 +70,7 @@ fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
         }
     }
     let now = wall_millis();
-    match open_existing(&paths.store) {
+    match open_existing(paths) {
         Ok(store) => findings.extend(opened::examine(&store, paths, now)),
         Err(StoreError::Absent { place }) => {
             findings.push(Finding::ok(
@@ -82,6 +85,8 @@ fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
         }
     }
     findings.push(sandbox::support(Support::of_kernel()));
+    let survey = keeper::survey(&leftovers::spool(paths));
+    findings.extend(processes::kept(&survey, ProcessWay::of_kernel(), paths));
     findings.extend(configuration::examine(paths, output));
     findings.extend(memory::examine(paths, output));
     findings.push(platform());

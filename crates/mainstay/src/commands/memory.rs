@@ -20,11 +20,11 @@ use mainstay_memory::facts::{Fact, FactId};
 use mainstay_store::{Id, Store};
 use serde_json::{Value, json};
 
-use crate::chat::render::text::clean;
 use crate::config::{self, Config};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::plain_text::clean;
 use crate::{redaction, wording};
 
 /// Show and change what is remembered across sessions

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::wording;
 
 /// List the models of your providers
 ///
@@ -131,7 +132,7 @@ fn lines(answers: &[ProviderModels], config: &Config) -> Vec<Line> {
     let mut lines = Vec::new();
     for one in answers {
         for model in one.models.iter().flatten() {
-            let name = format!("{}/{}", one.provider, model.name);
+            let name = wording::unbroken(&format!("{}/{}", one.provider, model.name));
             let candidate = config.candidate(&name).ok();
             let set = candidate.as_ref().and_then(|candidate| candidate.window);
             let known = candidate.as_ref().and_then(|candidate| candidate.price_list());

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RestoreArgs, context: &Context) -> Result<Exit, Error> 
     }
     let progress = Progress::begin("restoring", paths.file());
 
-    let restored = mainstay_store::restore(&args.file, &paths.store, &options(), &mut |at| {
+    let restored = mainstay_store::restore(&args.file, &paths.store, &options(&paths), &mut |at| {
         progress.report(&at);
     })
     .map_err(|error| explained(error, args, &paths))?;

@@ -102,10 +102,11 @@ fn attempt(
             changes.at(&event).iter().for_each(|change| turn_output.event(change));
         };
         let ended = open_session.resume(&mut observer, &cancel).await?;
-        let told = ended.as_ref().map_or(Ok(()), |ended| turn_output.ended(ended, &paths));
+        if let Some(ended) = &ended {
+            turn_output.ended(ended, &paths);
+        }
         open_session.leave().await?;
         agent.leave().await;
-        told?;
         Ok::<_, Error>(Some(ended))
     })??;
     match resumed {

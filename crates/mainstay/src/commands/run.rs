@@ -163,12 +163,10 @@ impl PreparedTurn<'_> {
             changes.at(&event).iter().for_each(|change| turn_output.event(change));
         };
         let ended = session.turn(input, &mut observer, &cancel).await?;
-        // The answer is recorded: nobody has to wait for the clearing up, which is done also where
-        // it cannot be printed.
-        let told = turn_output.ended(&ended, paths);
+        // The answer is recorded: nobody has to wait for the clearing up.
+        turn_output.ended(&ended, paths);
         self.session.leave().await?;
         agent.leave().await;
-        told?;
         Ok(ended)
     }
 }

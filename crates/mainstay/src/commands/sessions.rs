@@ -55,5 +55,5 @@ pub(crate) fn run(command: &SessionsCommand, context: &Context) -> Result<Exit, 
 
 /// A store that must be there.
 fn open(context: &Context) -> Result<Store, Error> {
-    Ok(open_existing(&context.paths()?.store)?)
+    Ok(open_existing(&context.paths()?)?)
 }

@@ -84,7 +84,7 @@ fn in_a_chat(name: &str) -> String {
 
 /// The store, after finishing what a crash interrupted. Returns `None` if nothing was ever proposed.
 fn proposed(paths: &Paths) -> Result<Option<(Store, OwnerId)>, Error> {
-    let store = match open_existing(&paths.store) {
+    let store = match open_existing(paths) {
         Err(mainstay_store::Error::Absent { .. }) => return Ok(None),
         store => store?,
     };

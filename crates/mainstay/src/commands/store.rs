@@ -7,15 +7,17 @@ use crate::error::Error;
 use crate::exit::Exit;
 
 pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod copy;
 pub(crate) mod info;
 
-/// Inspect, check and copy the store
+/// Inspect, check, copy and compact the store
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     Info(info::InfoArgs),
     Check(check::CheckArgs),
     Copy(copy::CopyArgs),
+    Compact(compact::CompactArgs),
 }
 
 pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, Error> {
@@ -23,5 +25,6 @@ pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, Err
         StoreCommand::Info(args) => info::run(args, context),
         StoreCommand::Check(args) => check::run(args, context),
         StoreCommand::Copy(args) => copy::run(args, context),
+        StoreCommand::Compact(args) => compact::run(args, context),
     }
 }

@@ -22,7 +22,7 @@ use crate::wording;
 ///
 /// Restores what was changed, moved or deleted and removes what was created, by file tools and by
 /// commands, with or without git. It undoes the last turn that changed files; run it again to undo
-/// the one before. Files that somebody else changed since are left alone unless you say otherwise.
+/// the one before. Files that were changed since are left alone unless you say otherwise.
 /// Git's own state is not touched: commits stay.
 ///
 /// What could not be saved is reported: large files that git ignores, files above 64 MiB, and files
@@ -49,18 +49,18 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Also restore files that somebody else changed since; --redo brings them back
+    /// Also restore files that were changed since; --redo brings them back
     #[arg(long, conflicts_with = "keep")]
     force: bool,
 
-    /// Keep files that somebody else changed since, and restore the others
+    /// Keep files that were changed since, and restore the others
     #[arg(long)]
     keep: bool,
 }
 
 pub(crate) fn run(args: &UndoArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let session = find(&store, args.session.as_deref())?;
     if args.list {
         return list(context, &store, &session);
@@ -286,7 +286,7 @@ fn refused(session: &Session, plan: &Plan) -> Error {
         many => format!(" and {} more", many - 5),
     };
     Error::failed(format!(
-        "somebody else changed {}{more} after {}; nothing was undone",
+        "{}{more} changed after {} by other means; nothing was undone",
         paths.join(", "),
         turn_list(&plan.turns)
     ))

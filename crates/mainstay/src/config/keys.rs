@@ -11,6 +11,7 @@ use mainstay_llm::{Key, Secret};
 
 use crate::redaction;
 use mainstay_store::lock;
+use mainstay_tools::aside::aside;
 
 /// How long a command for a key may take: it may ask a person to unlock something.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,7 +69,7 @@ impl Key for FromCommand {
                 return Ok(Some(secret));
             }
             let command = self.command.clone();
-            let fetching = tokio::task::spawn_blocking(move || fetch(&command));
+            let fetching = aside("key", move || fetch(&command));
             let fetched = fetching.await;
             let secret = fetched.map_err(|error| format!("the command for the key: {error}"))??;
             redaction::add("key from a command", secret.expose());

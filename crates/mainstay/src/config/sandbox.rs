@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::Config;
 use crate::error::Error;
+use crate::leftovers;
 
 /// Its settings in a new file.
 pub(super) const TEMPLATE: &str = r#"
@@ -59,5 +60,6 @@ pub(super) fn wishes(config: &Config) -> Result<Wishes, Error> {
         hide: said.hide.clone(),
         show: said.show.clone(),
         network,
+        made_caches: Some(leftovers::made_caches(config.home())),
     })
 }

@@ -1,10 +1,9 @@
 //! A question on the terminal: which of these?
 
-use std::io::Write as _;
-
 use super::found::{FoundModel, Offer};
 use super::say;
 use crate::error::Error;
+use mainstay_tools::aside::aside;
 
 /// So many models are shown; the others can be typed.
 const SHOWN: usize = 20;
@@ -101,9 +100,9 @@ pub(super) async fn yes(question: &str) -> Result<bool, Error> {
 /// A line from the terminal. It is read on a thread of its own, which nobody waits for when the
 /// question is given up.
 async fn line(question: &str) -> Result<String, Error> {
-    let _ = write!(std::io::stderr(), "{question}");
-    let _ = std::io::stderr().flush();
-    let read = tokio::task::spawn_blocking(|| {
+    // With standard error gone the answer decides.
+    let _ = crate::printing::ask(question);
+    let read = aside("question", || {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line))
     });

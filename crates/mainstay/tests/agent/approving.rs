@@ -188,7 +188,7 @@ fn always_remembers_the_first_words_of_a_command() {
     let rest = world.run(&["approvals"]).ended_with(0);
     assert!(rest.stdout.contains("./other.sh"), "{rest:#?}");
     let rules = world.run(&["approvals", "rules"]).ended_with(0);
-    assert!(rules.stdout.contains("commands that start with `make"), "{rules:#?}");
+    assert!(rules.stdout.contains("the command `make"), "{rules:#?}");
 }
 
 #[test]

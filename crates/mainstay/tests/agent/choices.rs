@@ -228,7 +228,7 @@ fn a_model_that_is_gone_is_named_with_the_way_on_and_an_answer_is_still_told() {
     two.configure("model = \"local/qwen\"", false);
     two.go();
     let told = two.run(&["resume"]).ended_with(2);
-    let message = "this turn was begun with other/x, which is not configured any more";
+    let message = "this turn was started with other/x, which is no longer configured";
     assert!(told.stderr.contains(message), "{}", told.stderr);
     let next = format!("`mainstay resume {session} --model PROVIDER/MODEL`");
     assert!(told.stderr.contains(&next), "{}", told.stderr);
@@ -256,7 +256,7 @@ fn a_profile_that_is_gone_is_named_with_the_way_on() {
     std::fs::write(&path, text.replace("profiles.careful", "profiles.bold")).unwrap();
     let told = two.run(&["resume"]).ended_with(2);
     let message =
-        "this turn was begun with the profile \"careful\", which is not configured any more";
+        "this turn was started with the profile \"careful\", which is no longer configured";
     assert!(told.stderr.contains(message), "{}", told.stderr);
     let next = format!("`mainstay resume {session} --profile NAME`");
     assert!(told.stderr.contains(&next), "{}", told.stderr);

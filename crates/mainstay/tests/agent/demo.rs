@@ -149,10 +149,12 @@ fn a_step_in_doubt_makes_the_verdict_no_and_nothing_is_left_either() {
         .into_iter()
         .filter(|process| process.contains(" keeper "))
         .collect();
-    assert_eq!(keepers.len(), 2, "a guard and a worker: {keepers:?}");
+    // A guard, a worker and, where there is a process namespace, its first process.
+    assert!((2..=3).contains(&keepers.len()), "{keepers:?}");
     for keeper in keepers {
         let pid = keeper.split(':').next().and_then(|pid| pid.parse().ok());
-        rustix::process::kill_process(pid.and_then(Pid::from_raw).unwrap(), Signal::KILL).unwrap();
+        // One of them may have gone with another.
+        let _ = rustix::process::kill_process(pid.and_then(Pid::from_raw).unwrap(), Signal::KILL);
     }
     let found = demo.line_with("WRONG 3/6", LONG);
     assert!(found.contains("in doubt"), "{found}");

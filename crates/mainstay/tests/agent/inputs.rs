@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use mainstay_testkit::disk::on_small_disk;
+use mainstay_testkit::disk::{on_read_only_disk, on_small_disk};
 use mainstay_testkit::model::{ModelRequest, ModelServer, Reply, Shape};
 use serde_json::{Value, json};
 
@@ -216,32 +216,18 @@ fn a_session_keeps_its_workspace() {
     world.run(&["run", "--session", &session, "--workspace", "sub/..", "hello"]).ended_with(0);
 }
 
-/// Mounts a directory over itself, read-only, then becomes the command.
-const READ_ONLY: &str =
-    r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@""#;
-
 #[test]
 fn a_home_that_cannot_be_written_is_told() {
     let world = answering();
     for prepared in ["no store", "a store"] {
         let command = world.command(&["run", "--json", "hello"]);
-        let mut wrapped = Command::new("unshare");
-        wrapped.arg(if is_root() { "-m" } else { "-rm" });
-        wrapped.args(["--", "sh", "-c", READ_ONLY, "read-only"]).arg(world.home());
-        wrapped.arg(command.get_program()).args(command.get_args()).env_clear();
-        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        wrapped.current_dir(world.workspace());
+        let mut wrapped = on_read_only_disk(&world.home(), &command);
         let told = Told::from(wrapped.output().unwrap()).ended_with(1);
         in_good_order(&told);
         assert!(told.stderr.contains("ead-only"), "{prepared}: {}", told.stderr);
         assert_eq!(world.model.requests(), usize::from(prepared == "a store"));
         world.run(&["run", "hello"]).ended_with(0);
     }
-}
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 #[test]

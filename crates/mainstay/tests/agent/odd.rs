@@ -158,7 +158,9 @@ fn the_turns_time_parks_it_whatever_it_is_at() {
         let world = World::new(Replies::new(replies));
         world.configure_more("[budget]\nturn_time = 0.5");
         let told = world.run(&["run", "--yes", "--json", "x"]).ended_with(3);
-        assert!(told.event("parked")["reason"].as_str().unwrap().contains("worked on for"));
+        assert!(
+            told.event("parked")["reason"].as_str().unwrap().contains("reached its time limit of")
+        );
         let results = |event: &Value| event["type"] == "tool_result";
         for result in told.events().iter().filter(|event| results(event)) {
             assert!(result["text"].as_str().unwrap().contains("killed"), "{result}");

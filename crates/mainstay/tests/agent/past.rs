@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// What the program writes now.
-const NEWEST: &str = "agent 4, journal 4, memory 1, search 1, skills 1, store 1";
-const VERSIONS: [&str; 3] = [
+const NEWEST: &str = "agent 5, journal 4, memory 1, search 1, skills 1, store 2";
+const VERSIONS: [&str; 4] = [
     "store-1-journal-1-agent-1.db",
     "store-1-journal-2-agent-4.db",
     "store-1-journal-3-agent-4.db",
+    "store-1-journal-4-agent-4.db",
 ];
 
 /// Puts the store of a version into a world.

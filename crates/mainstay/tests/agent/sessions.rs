@@ -98,6 +98,19 @@ fn a_session_is_taken_along_to_another_home_and_goes_on_there() {
     assert_eq!(asked.results().len(), 1, "what was done there is not known here");
     elsewhere.model.assert_no_violations();
 
+    // It brings words, and they are from outside: neither its prompt nor its directory come along.
+    let before = &world.model.asked().pop().unwrap().system();
+    assert!(before.contains(world.workspace().to_str().unwrap()), "{before}");
+    assert!(!asked.system().contains(world.workspace().to_str().unwrap()), "{}", asked.system());
+    assert!(asked.system().contains(workspace), "{}", asked.system());
+    let audit = elsewhere.run(&["audit", &new]).ended_with(0);
+    assert!(audit.stdout.contains("an imported session"), "{audit:#?}");
+    let again = elsewhere.run(&["run", "--session", &new, "and on"]).ended_with(0);
+    assert!(again.stdout.contains("messages"), "{again:#?}");
+    assert_eq!(elsewhere.model.asked().pop().unwrap().system(), asked.system(), "a prompt stays");
+    let here = data(&elsewhere.run(&["sessions", "import", file, "--json"]).ended_with(0));
+    assert_eq!(here["workspace"], workspace, "without --workspace it is this directory");
+
     std::fs::write(file, told.stdout).unwrap();
     let refused = elsewhere.run(&["sessions", "import", file]).ended_with(1);
     assert!(refused.stderr.contains("not a session that Mainstay wrote"), "{refused:#?}");

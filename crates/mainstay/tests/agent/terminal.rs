@@ -27,6 +27,8 @@ pub(crate) struct Terminal {
     keyboard: Option<File>,
     reader: Option<JoinHandle<()>>,
     closed: Arc<AtomicBool>,
+    /// Whether nobody reads the other end.
+    stalled: Arc<AtomicBool>,
     /// Kept open, so that what the program left of the modes can be seen.
     line: OwnedFd,
     before: Termios,
@@ -77,11 +79,17 @@ impl Terminal {
         let shown = seen.clone();
         let closed = Arc::new(AtomicBool::new(false));
         let over = closed.clone();
+        let stalled = Arc::new(AtomicBool::new(false));
+        let paused = stalled.clone();
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 8192];
             while !over.load(Ordering::SeqCst) {
                 let mut waits = [PollFd::new(&output, PollFlags::IN)];
                 if poll(&mut waits, Some(&LOOK)) == Ok(0) {
+                    continue;
+                }
+                if paused.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(20));
                     continue;
                 }
                 let Ok(count @ 1..) = output.read(&mut bytes) else { return };
@@ -91,7 +99,7 @@ impl Terminal {
             }
         });
         let (keyboard, reader) = (Some(File::from(master)), Some(reader));
-        Self { child, keyboard, reader, closed, line: line.into(), before, seen }
+        Self { child, keyboard, reader, closed, stalled, line: line.into(), before, seen }
     }
 
     /// Types.
@@ -171,6 +179,33 @@ impl Terminal {
         let pid = i32::try_from(self.child.id()).unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal)
             .unwrap();
+    }
+
+    /// Stops reading what the program writes.
+    pub(crate) fn stall(&self) {
+        self.stalled.store(true, Ordering::SeqCst);
+    }
+
+    /// Reads again.
+    pub(crate) fn unstall(&self) {
+        self.stalled.store(false, Ordering::SeqCst);
+    }
+
+    /// Waits for the program to end in a terminal that is stalled.
+    pub(crate) fn ended_unseen(mut self) -> ExitStatus {
+        let ended = wait_with_deadline(&mut self.child, PATIENCE);
+        ended.unwrap_or_else(|| panic!("it waits for a terminal that is stalled"))
+    }
+
+    /// Waits for a command that is no chat to end, and returns all that it wrote.
+    pub(crate) fn ended_with_text(mut self) -> (ExitStatus, String) {
+        const END: &str = "(the end of what it wrote)";
+        let ended = wait_with_deadline(&mut self.child, PATIENCE);
+        let status = ended.unwrap_or_else(|| panic!("it does not end:\n{}", self.screen()));
+        rustix::io::write(&self.line, END.as_bytes()).unwrap();
+        wait_for("the last words", PATIENCE, || self.written().ends_with(END));
+        let written = self.written();
+        (status, written[..written.len() - END.len()].to_owned())
     }
 
     /// Waits for the program to end; the terminal must be as it was.

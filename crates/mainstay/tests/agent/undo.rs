@@ -156,7 +156,7 @@ fn what_somebody_else_changed_is_told_and_not_overwritten() {
     std::fs::write(world.workspace().join("a"), "mine").unwrap();
 
     let refused = world.run(&["undo", &session]).ended_with(1);
-    assert!(refused.stderr.contains("somebody else changed a after turn 1"), "{refused:#?}");
+    assert!(refused.stderr.contains("a changed after turn 1 by other means"), "{refused:#?}");
     assert!(refused.stderr.contains("--keep") && refused.stderr.contains("--force"));
     assert_eq!((world.file("a"), world.file("b")), ("mine".into(), "agent\n".into()));
 

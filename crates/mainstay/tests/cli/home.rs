@@ -216,6 +216,7 @@ pub(crate) fn steady() -> insta::Settings {
     for (pattern, shown) in [
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "[TIME]"),
         (r#"landlock \d[^\n"]*"#, "[LANDLOCK]"),
+        (r#"none are kept; [^\n"]*"#, "[PROCESSES]"),
         (r"\d{8}[Tt]\d{6}[Zz]", "[STAMP]"),
         (r"\b[0-9a-z]{20}\b", "[ID]"),
         (r"(SQLite|PostgreSQL) \d[^\s,]*( \([^)]*\))?", "$1 [VERSION]"),

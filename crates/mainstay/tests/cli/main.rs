@@ -5,6 +5,7 @@
 mod bad_file;
 mod bad_place;
 mod bad_server;
+mod compacting;
 mod copying;
 mod documents;
 mod examining;

@@ -38,10 +38,10 @@ pub(super) enum Fate {
     Aborted,
 }
 
-/// Asks until the server knows. Never guesses.
-pub(super) fn resolve(pool: &Pool, doubt: &Doubt) -> Result<Fate> {
+/// Asks until the server knows, or it could not be reached for long, `outage` at least. Never guesses.
+pub(super) fn resolve(pool: &Pool, doubt: &Doubt, outage: Deadline) -> Result<Fate> {
     tracing::warn!(reason = doubt.reason, "a commit was not answered; asking the server about it");
-    let deadline = Deadline::after(PATIENCE);
+    let deadline = Deadline::after(PATIENCE).or_later(outage);
     let mut pause = Duration::from_millis(10);
     loop {
         let problem = match ask(pool, doubt, deadline) {
@@ -148,14 +148,15 @@ mod tests {
             name: String::new(),
             reason: "the answer was lost".to_owned(),
         };
+        let resolve = |doubt: &Doubt| resolve(&store.pool, doubt, Deadline::after(PATIENCE));
         // The number was given to somebody else after a crash.
-        assert_eq!(resolve(&store.pool, &doubt).unwrap(), Fate::Aborted);
+        assert_eq!(resolve(&doubt).unwrap(), Fate::Aborted);
         let leave = "INSERT INTO engine_commits (token, at) VALUES ('mine', 0)";
         text(loan.wire().unwrap(), leave).unwrap();
-        assert_eq!(resolve(&store.pool, &doubt).unwrap(), Fate::Committed);
+        assert_eq!(resolve(&doubt).unwrap(), Fate::Committed);
         // One that was never given out was lost with a crash.
         let future = Doubt { transaction: "999999999".to_owned(), ..doubt };
-        assert_eq!(resolve(&store.pool, &future).unwrap(), Fate::Aborted);
+        assert_eq!(resolve(&future).unwrap(), Fate::Aborted);
         // Tokens that nobody can ask about any more go.
         forget_old_tokens(loan.wire().unwrap()).unwrap();
         assert!(!is_there(loan.wire().unwrap(), "mine").unwrap());

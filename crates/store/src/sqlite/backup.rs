@@ -8,16 +8,15 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::Sqlite;
 use super::connection::{Link, Role, open_blank, read_on};
-use super::create::{discard, remove_leftovers, sealed};
+use super::create::{discard, sealed};
 use super::examine::integrity;
 use super::failure::described;
+use super::reread::reread;
 use crate::check::Depth;
 use crate::copy::{Copied, Progress};
-use crate::fsatomic::{
-    PRIVATE_FILE, create_new, is_abandoned, refuse_missing_directory, rename_into_vacancy,
-    temporary_beside,
-};
+use crate::fsatomic::{PRIVATE_FILE, create_new, refuse_missing_directory, rename_into_vacancy};
 use crate::location::Journal;
+use crate::unfinished::Unfinished;
 use crate::{Error, Result};
 
 /// Pages copied between two reports.
@@ -28,6 +27,7 @@ impl Sqlite {
     pub(crate) fn backup_to(
         &self,
         file: &Path,
+        records: Option<&Path>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Copied> {
         refuse_missing_directory(file)?;
@@ -38,18 +38,14 @@ impl Sqlite {
         if std::fs::symlink_metadata(file).is_ok() {
             return Err(Error::NotEmpty { place: file.display().to_string() });
         }
-        remove_leftovers(file, "backup", &is_abandoned);
-        let temporary =
-            temporary_beside(file, "backup").map_err(|error| Error::file(file, &error))?;
-        let made = pour(&self.files.database, &temporary, Journal::Rollback, progress);
+        let unfinished = Unfinished::beside(file, "backup", records)?;
+        let temporary = unfinished.path();
+        let made = pour(&self.files.database, temporary, Journal::Rollback, progress);
         let placed = made.and_then(|copied| {
-            rename_into_vacancy(&temporary, file).map_err(|error| Error::file(file, &error))?;
+            rename_into_vacancy(temporary, file).map_err(|error| Error::file(file, &error))?;
             Ok(copied)
         });
-        if placed.is_err() {
-            discard(&temporary);
-        }
-        placed.map_err(|error| error.about(&temporary, file))
+        placed.map_err(|error| error.about(temporary, file))
     }
 }
 
@@ -60,8 +56,21 @@ pub(crate) fn pour(
     journal: Journal,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Copied> {
-    let link = Link::open(source, Role::Examiner)?;
-    create_new(target, PRIVATE_FILE).map_err(|error| Error::file(target, &error))?;
+    reread(|| {
+        let link = Link::open(source, Role::Examiner)?;
+        create_new(target, PRIVATE_FILE).map_err(|error| Error::file(target, &error))?;
+        // What is half-made goes before it is made again.
+        pour_into(target, &link, source, journal, progress).inspect_err(|_| discard(target))
+    })
+}
+
+fn pour_into(
+    target: &Path,
+    link: &Link,
+    source: &Path,
+    journal: Journal,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Copied> {
     let mut copy = open_blank(target).map_err(|error| wrong(target, &error))?;
     let mut outcome = Err(Error::Statement("nothing was copied".to_owned()));
     // The counts and the pages come from the same moment, because they share a transaction.
@@ -103,7 +112,8 @@ fn pages(
     }
 }
 
-fn verified(
+/// Gives a new file its journal mode, and refuses one that is damaged or holds other rows.
+pub(super) fn verified(
     copy: &Connection,
     path: &Path,
     journal: Journal,

@@ -56,6 +56,8 @@ pub(super) struct Ready {
 pub(super) struct Fallen {
     /// The connection must be thrown away.
     pub(super) spoilt: bool,
+    /// A page could not be read, or is broken.
+    pub(super) misread: bool,
     /// The disk is full.
     pub(super) full: bool,
     pub(super) cause: Cause,
@@ -91,9 +93,12 @@ impl Batch<'_> {
         };
         match run() {
             Ok(()) => Ok(ready),
-            Err(cause) => {
-                Err(Fallen { spoilt: session.spoilt.get(), full: session.full.get(), cause })
-            }
+            Err(cause) => Err(Fallen {
+                spoilt: session.spoilt.get(),
+                misread: session.misread.get(),
+                full: session.full.get(),
+                cause,
+            }),
         }
     }
 

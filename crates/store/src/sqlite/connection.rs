@@ -12,8 +12,9 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure::{described, is_transient, misuse};
+use super::failure::{described, is_transient, may_be_misread, misuse};
 use super::files::Files;
+use super::read_only::unchanging;
 use super::session::SqliteSession;
 use crate::clock::{Deadline, millis, uptime_millis};
 use crate::location::Journal;
@@ -57,6 +58,7 @@ impl Link {
     pub(super) fn open(path: &Path, role: Role) -> Result<Self> {
         let deadline = Deadline::after(OPEN_PATIENCE);
         let mut pause = Duration::from_millis(1);
+        let mut misread = false;
         loop {
             match Self::attempt(path, role) {
                 Ok(Some(link)) => return Ok(link),
@@ -70,6 +72,8 @@ impl Link {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(100));
                 }
+                // A read that fails looks like damage: once more.
+                Err(error) if may_be_misread(&error) && !misread => misread = true,
                 Err(error) => return Err(described(path, &error, Duration::ZERO)),
             }
         }
@@ -81,6 +85,15 @@ impl Link {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut connection = Connection::open_with_flags(path, flags)?;
+        // SQLite takes what it gets. Without a log it would want to make one.
+        let read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
+        if read_only && role != Role::Writer && !Files::new(path).wal().exists() {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_URI
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                | OpenFlags::SQLITE_OPEN_EXRESCODE;
+            connection = Connection::open_with_flags(unchanging(path), flags)?;
+        }
         // Until the file is known to be ours, closing it must not fold its log in. Where there is no
         // log, closing removes the empty one that opening makes.
         let has_log = Files::new(path).wal_bytes() > 0;
@@ -131,6 +144,12 @@ impl Link {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
+    /// Whether commits wait until they are on the disk. Not inside a transaction.
+    pub(super) fn sync_commits(&self, sync: bool) -> rusqlite::Result<()> {
+        let level = if sync { "FULL" } else { "NORMAL" };
+        self.connection.execute_batch(&format!("PRAGMA synchronous={level};"))
+    }
+
     pub(super) fn integer(&self, sql: &str) -> rusqlite::Result<i64> {
         integer(&self.connection, sql)
     }
@@ -141,7 +160,7 @@ impl Link {
         path: &Path,
         now: i64,
         job: &mut dyn FnMut(&mut ReadTx<'_>),
-    ) -> Result<()> {
+    ) -> Result<Fitness> {
         read_on(&self.connection, path, now, job)
     }
 
@@ -175,17 +194,29 @@ pub(super) fn open_blank(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Whether a connection can be used further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fitness {
+    Fit,
+    /// Something failed on it; what was read may be read again on another one.
+    Spoilt,
+}
+
 /// Runs `job` inside a read transaction.
 pub(super) fn read_on(
     connection: &Connection,
     path: &Path,
     now: i64,
     job: &mut dyn FnMut(&mut ReadTx<'_>),
-) -> Result<()> {
+) -> Result<Fitness> {
     let mut session = SqliteSession::new(connection, path, Duration::ZERO);
     connection.execute_batch("BEGIN").map_err(|error| session.described(&error))?;
     job(&mut ReadTx::new(&mut session, now));
-    connection.execute_batch("COMMIT").map_err(|error| session.described(&error))
+    if session.spoilt.get() {
+        return Ok(Fitness::Spoilt);
+    }
+    connection.execute_batch("COMMIT").map_err(|error| session.described(&error))?;
+    Ok(Fitness::Fit)
 }
 
 fn integer(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {

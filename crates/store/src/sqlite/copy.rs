@@ -6,28 +6,29 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::connection::{open_blank, read_on};
-use super::create::{blank, discard, remove_leftovers, sealed};
+use super::create::{blank, sealed};
 use super::failure::described;
 use super::files::{Files, Presence};
 use super::session::SqliteSession;
 use crate::copy::Copy;
-use crate::fsatomic::{is_abandoned, rename_into_vacancy, temporary_beside};
+use crate::fsatomic::rename_into_vacancy;
 use crate::location::Journal;
-use crate::schema::Schema;
+use crate::store::Options;
 use crate::tables::Table;
 use crate::tx::{ReadTx, Session};
+use crate::unfinished::Unfinished;
 use crate::{Error, Result, ToValue, Value};
 
-/// A store under a temporary name.
+/// A store under a temporary name. Its connection is closed before the name goes.
 pub(crate) struct SqliteCopy {
     path: PathBuf,
-    temporary: PathBuf,
     connection: Option<Connection>,
+    temporary: Unfinished,
     journal: Journal,
 }
 
 impl SqliteCopy {
-    pub(crate) fn begin(path: &Path, journal: Journal, schema: &Schema) -> Result<Self> {
+    pub(crate) fn begin(path: &Path, journal: Journal, options: &Options) -> Result<Self> {
         match Files::new(path).look() {
             Ok(Presence::Absent) => {}
             Ok(Presence::Present) | Err(Error::Empty { .. }) => {
@@ -36,13 +37,11 @@ impl SqliteCopy {
             Err(error) => return Err(error),
         }
         super::refuse_network(path, journal)?;
-        remove_leftovers(path, "copy", &is_abandoned);
-        let temporary =
-            temporary_beside(path, "copy").map_err(|error| Error::file(path, &error))?;
         // From here on dropping it removes what was made.
+        let temporary = Unfinished::beside(path, "copy", options.records.as_deref())?;
         let mut copy = Self { path: path.to_owned(), temporary, connection: None, journal };
-        blank(&copy.temporary, schema, journal)?;
-        let connection = open_blank(&copy.temporary)
+        blank(copy.temporary.path(), &options.schema, journal)?;
+        let connection = open_blank(copy.temporary.path())
             .and_then(|connection| {
                 connection.execute_batch("PRAGMA foreign_keys=OFF").map(|()| connection)
             })
@@ -71,7 +70,7 @@ impl SqliteCopy {
 
 impl Copy for SqliteCopy {
     fn read(&mut self, job: &mut dyn FnMut(&mut ReadTx<'_>)) -> Result<()> {
-        read_on(self.connection()?, &self.path, 0, job)
+        read_on(self.connection()?, &self.path, 0, job).map(drop)
     }
 
     fn clear(&mut self, table: &Table) -> Result<()> {
@@ -93,16 +92,9 @@ impl Copy for SqliteCopy {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         if let Some(connection) = self.connection.take() {
-            sealed(connection, &self.temporary, self.journal)?;
+            sealed(connection, self.temporary.path(), self.journal)?;
         }
-        rename_into_vacancy(&self.temporary, &self.path)
+        rename_into_vacancy(self.temporary.path(), &self.path)
             .map_err(|error| Error::file(&self.path, &error))
-    }
-}
-
-impl Drop for SqliteCopy {
-    fn drop(&mut self) {
-        drop(self.connection.take());
-        discard(&self.temporary);
     }
 }

@@ -13,42 +13,39 @@ use super::connection::{APPLICATION_ID, Link, Role, open_blank};
 use super::failure::described;
 use super::files::{Files, Presence};
 use super::turnstile::Turnstile;
-use crate::clock::{Deadline, wall_millis};
-use crate::fsatomic::{
-    PRIVATE_FILE, create_new, directory_of, rename_into_vacancy, temporary_beside,
-};
+use crate::clock::wall_millis;
+use crate::fsatomic::{PRIVATE_FILE, create_new, directory_of, rename_into_vacancy};
 use crate::location::Journal;
 use crate::schema::Schema;
+use crate::store::Options;
 use crate::tx::Dialect;
+use crate::unfinished::Unfinished;
 use crate::{Error, Id, Result};
 
 /// Creates the store unless it is there. Two processes that come at once make one.
 pub(super) fn ensure(
     files: &Files,
     turnstile: &Turnstile,
-    schema: &Schema,
     journal: Journal,
-    patience: Duration,
+    options: &Options,
 ) -> Result<()> {
     if files.look()? == Presence::Present {
         return Ok(());
     }
     let path = &files.database;
     super::refuse_network(path, journal)?;
-    let _turn = turnstile.enter(Deadline::after(patience))?;
+    let _turn = turnstile.enter(options.limits.write)?;
     if files.look()? == Presence::Present {
         return Ok(());
     }
     // With the turn in hand no other creator is at work.
-    remove_leftovers(path, "create", &|_| true);
-    let temporary = temporary_beside(path, "create").map_err(|error| Error::file(path, &error))?;
-    let made = blank(&temporary, schema, journal).and_then(|()| {
-        rename_into_vacancy(&temporary, path).map_err(|error| Error::file(path, &error))
+    remove_leftovers(path, "create");
+    let unfinished = Unfinished::beside(path, "create", options.records.as_deref())?;
+    let temporary = unfinished.path();
+    let made = blank(temporary, &options.schema, journal).and_then(|()| {
+        rename_into_vacancy(temporary, path).map_err(|error| Error::file(path, &error))
     });
-    if made.is_err() {
-        discard(&temporary);
-    }
-    made.map_err(|error| error.about(&temporary, path))
+    made.map_err(|error| error.about(temporary, path))
 }
 
 /// Makes a whole, empty store at `path`, which must not exist, and closes it again.
@@ -107,7 +104,7 @@ pub(super) fn migrate(
     if schema.pending(&found)?.is_empty() {
         return Ok(());
     }
-    let _turn = turnstile.enter(Deadline::after(patience))?;
+    let _turn = turnstile.enter(patience)?;
     migrate_connection(&mut link.connection, schema).map_err(|error| error.at(path))
 }
 
@@ -167,8 +164,8 @@ pub(super) fn versions(connection: &Connection) -> rusqlite::Result<Vec<(String,
 }
 
 /// Removes what was left beside `path` by those who made something there for `purpose` and were
-/// killed; the caller knows which of them cannot be at work any more.
-pub(super) fn remove_leftovers(path: &Path, purpose: &str, is_left: &dyn Fn(&Path) -> bool) {
+/// killed; the caller knows that none of them can be at work any more.
+pub(super) fn remove_leftovers(path: &Path, purpose: &str) {
     let Some(name) = path.file_name() else { return };
     let prefix = format!(".{}.{purpose}-", name.to_string_lossy());
     let Ok(entries) = fs::read_dir(directory_of(path)) else { return };
@@ -181,7 +178,7 @@ pub(super) fn remove_leftovers(path: &Path, purpose: &str, is_left: &dyn Fn(&Pat
                 id.parse::<Id>().is_ok() && endings.contains(&ending)
             },
         );
-        if ours && is_left(&entry.path()) {
+        if ours {
             // A leftover that stays is harmless; the next one tries again.
             let _ = fs::remove_file(entry.path());
         }
@@ -189,7 +186,7 @@ pub(super) fn remove_leftovers(path: &Path, purpose: &str, is_left: &dyn Fn(&Pat
 }
 
 /// Removes a half-made store under its temporary name.
-pub(super) fn discard(temporary: &Path) {
+pub(crate) fn discard(temporary: &Path) {
     let files = Files::new(temporary);
     for path in [&files.database, &files.wal(), &files.shm(), &files.beside("-journal")] {
         // The error that led here is the one to report.

@@ -8,6 +8,8 @@ use super::connection::{Link, Role};
 use super::create::versions;
 use super::failure::described;
 use super::files::{Files, Presence};
+use super::objects::foreign;
+use super::reread::{reread, reread_problems};
 use super::users::others;
 use crate::check::Depth;
 use crate::filesystem::FileSystem;
@@ -19,11 +21,16 @@ use crate::{Error, Result};
 
 impl Sqlite {
     /// SQLite's own checks.
-    pub(crate) fn check(&self, depth: Depth) -> Result<Vec<String>> {
+    pub(crate) fn check(&self, schema: &Schema, depth: Depth) -> Result<Vec<String>> {
+        reread_problems(|| self.look(schema, depth))
+    }
+
+    fn look(&self, schema: &Schema, depth: Depth) -> Result<Vec<String>> {
         let path = &self.files.database;
         let failed = |error: &rusqlite::Error| described(path, error, Duration::ZERO);
         let link = Link::open(path, Role::Reader)?;
         let mut problems = integrity(&link.connection, depth).map_err(|error| failed(&error))?;
+        problems.extend(foreign(&link.connection, schema).map_err(|error| failed(&error))?);
         let orphans = link
             .integer("SELECT count(*) FROM pragma_foreign_key_check")
             .map_err(|error| failed(&error))?;
@@ -43,9 +50,13 @@ impl Sqlite {
             Journal::Rollback => "rollback",
         });
         info.bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+        let free = link
+            .integer("PRAGMA freelist_count")
+            .and_then(|pages| Ok(pages.saturating_mul(link.integer("PRAGMA page_size")?)));
+        info.free_bytes = free.ok().and_then(|free| u64::try_from(free).ok());
         info.wal_bytes = Some(self.files.wal_bytes());
         info.file_system = Some(FileSystem::of(path)?);
-        info.file = Some(path.clone());
+        info.file = Some(self.path.clone());
         info.other_users = others(&self.files).iter().map(|pid| format!("process {pid}")).collect();
         Ok(())
     }
@@ -73,10 +84,15 @@ pub(crate) fn refuse_unfit(file: &Path, schema: &Schema) -> Result<()> {
     if Files::new(file).look()? == Presence::Absent {
         return Err(Error::Absent { place: file.display().to_string() });
     }
+    reread(|| refuse_unsound(file, schema))
+}
+
+fn refuse_unsound(file: &Path, schema: &Schema) -> Result<()> {
     let failed = |error: &rusqlite::Error| described(file, error, Duration::ZERO);
     let link = Link::open(file, Role::Examiner)?;
     schema.pending(&versions(&link.connection).map_err(|error| failed(&error))?)?;
-    let problems = integrity(&link.connection, Depth::Full).map_err(|error| failed(&error))?;
+    let mut problems = integrity(&link.connection, Depth::Full).map_err(|error| failed(&error))?;
+    problems.extend(foreign(&link.connection, schema).map_err(|error| failed(&error))?);
     match problems.into_iter().next() {
         None => Ok(()),
         Some(detail) => Err(Error::Damaged { place: file.display().to_string(), detail }),

@@ -7,6 +7,8 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
 use crate::Error;
+use crate::error::is_out_of_descriptors;
+use crate::means::refuse_without_descriptors;
 
 /// Whether the connection must be thrown away: after these SQLite may hold locks it no longer
 /// knows of, or state that disagrees with the file.
@@ -52,10 +54,42 @@ pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Whether this may be a page that the disk failed to give, and not one that is broken: SQLite says
+/// the same of both.
+pub(super) fn may_be_misread(error: &rusqlite::Error) -> bool {
+    let read = [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_SHORT_READ, ffi::SQLITE_IOERR_CORRUPTFS];
+    match error.sqlite_error() {
+        Some(found) => {
+            matches!(found.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                || read.contains(&found.extended_code)
+        }
+        None => false,
+    }
+}
+
 /// Whether a failed COMMIT was certainly not made: space ran out while its frames were being
 /// written, so the last one, which seals the commit, was not.
 pub(super) fn certainly_not_committed(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy))
+}
+
+/// The limit of this process that SQLite met, which it does not say.
+fn limit_behind(code: ffi::Error) -> Option<String> {
+    match (code.code, code.extended_code) {
+        (ErrorCode::OutOfMemory, _) | (_, ffi::SQLITE_IOERR_NOMEM | ffi::SQLITE_IOERR_SHMMAP) => {
+            Some("there is not enough memory".to_owned())
+        }
+        (ErrorCode::CannotOpen, _) => {
+            let refused = refuse_without_descriptors().err()?;
+            is_out_of_descriptors(&refused).then(|| refused.to_string())
+        }
+        (_, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMOPEN)
+        | (ErrorCode::DiskFull, _) => {
+            let bytes = rustix::process::getrlimit(rustix::process::Resource::Fsize).current?;
+            Some(format!("files may have {bytes} bytes at most (`ulimit -f`)"))
+        }
+        _ => None,
+    }
 }
 
 /// Says what happened in the store's own terms.
@@ -67,6 +101,9 @@ pub(super) fn described(path: &Path, error: &rusqlite::Error, limit: Duration) -
         Some(message) => format!("{message} (SQLite {})", code.extended_code),
         None => format!("{code}"),
     };
+    if let Some(limit) = limit_behind(*code) {
+        return Error::exhausted(path, limit);
+    }
     let path = path.to_owned();
     let place = path.display().to_string();
     match code.code {

@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::clock::{Deadline, uptime};
+use crate::clock::uptime;
 use crate::lock::lock;
+use crate::store::Outlasts;
 use crate::tx::{Job, WriteTx};
 use crate::{Error, Result};
 
@@ -43,8 +44,8 @@ struct State {
 /// A caller's place in the queue.
 pub(super) struct Ticket {
     job: Mutex<Erased>,
-    /// Until when it may wait for the turn.
-    pub(super) deadline: Deadline,
+    /// What its commit must outlast.
+    pub(super) outlasts: Outlasts,
     caller: Thread,
     stage: AtomicU8,
     outcome: Mutex<Option<Result<()>>>,
@@ -66,7 +67,7 @@ impl Queue {
     pub(super) fn submit(
         &self,
         job: &mut Job<'_>,
-        patience: Duration,
+        outlasts: Outlasts,
         commit: impl Fn(&[Arc<Ticket>]) -> Option<Error>,
     ) -> Result<()> {
         // SAFETY: only the lifetime changes. This function returns after the ticket is answered,
@@ -74,7 +75,7 @@ impl Queue {
         let job: *mut Job<'static> = unsafe { mem::transmute(std::ptr::from_mut(job)) };
         let ticket = Arc::new(Ticket {
             job: Mutex::new(Erased(job)),
-            deadline: Deadline::after(patience),
+            outlasts,
             caller: thread::current(),
             stage: AtomicU8::new(WAITING),
             outcome: Mutex::new(None),

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::connection::{Link, Role};
+use super::connection::{Fitness, Link, Role};
 use super::files::Files;
 use super::session::SqliteSession;
 use crate::clock::Deadline;
@@ -114,12 +114,6 @@ impl Readers {
         pool.era += 1;
         pool.idle.clear();
     }
-}
-
-#[derive(PartialEq, Eq)]
-enum Fitness {
-    Fit,
-    Spoilt,
 }
 
 /// Gives the connection back, or its place if it was thrown away.

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use super::backup::pour;
 use super::connection::{Link, Role};
-use super::create::{discard, remove_leftovers};
+use super::create::remove_leftovers;
 use super::files::{Files, Presence};
 use super::users::Users;
 use crate::copy::{Copied, Progress};
-use crate::fsatomic::{PRIVATE_FILE, remove, rename, rename_into_vacancy, temporary_beside, write};
+use crate::fsatomic::{PRIVATE_FILE, remove, rename, rename_into_vacancy, write};
 use crate::location::Journal;
+use crate::unfinished::Unfinished;
 use crate::{Error, Result};
 
 /// Puts a copy of the database at `source` at `path`. What was there goes to `aside`, or to a
@@ -24,6 +25,7 @@ pub(crate) fn replace(
     path: &Path,
     journal: Journal,
     aside: &Path,
+    records: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Copied, Option<PathBuf>)> {
     let files = Files::new(path);
@@ -34,33 +36,31 @@ pub(crate) fn replace(
     let _alone = Users::alone(&files)?;
     let found = files.look();
     acceptable(found.clone())?;
-    remove_leftovers(path, "restore", &|_| true);
-    let temporary = temporary_beside(path, "restore").map_err(|error| Error::file(path, &error))?;
-    let swapped = pour(source, &temporary, journal, progress).and_then(|copied| {
+    remove_leftovers(path, "restore");
+    let unfinished = Unfinished::beside(path, "restore", records)?;
+    let temporary = unfinished.path();
+    let swapped = pour(source, temporary, journal, progress).and_then(|copied| {
         let kept = match found {
             Ok(Presence::Absent) => {
-                rename_into_vacancy(&temporary, path).map_err(|error| Error::file(path, &error))?;
+                rename_into_vacancy(temporary, path).map_err(|error| Error::file(path, &error))?;
                 None
             }
             // What the interrupted one had moved belongs together with what it had not.
             Err(Error::RestoreInterrupted { aside: begun, .. }) => {
                 let done = begun.exists() && path.exists();
                 let to = if done { vacant(aside) } else { begun.clone() };
-                swap(&files, &temporary, &to)?;
+                swap(&files, temporary, &to)?;
                 Some(begun)
             }
             _ => {
                 let to = vacant(aside);
-                swap(&files, &temporary, &to)?;
+                swap(&files, temporary, &to)?;
                 Some(to)
             }
         };
         Ok((copied, kept))
     });
-    if swapped.is_err() {
-        discard(&temporary);
-    }
-    swapped.map_err(|error| error.about(&temporary, path))
+    swapped.map_err(|error| error.about(temporary, path))
 }
 
 /// Whether what was found at the store's place can be put aside.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::types::{ToSqlOutput, ValueRef as Native};
 use rusqlite::{CachedStatement, Connection, ToSql};
 
-use super::failure::{described, spoils};
+use super::failure::{described, may_be_misread, spoils};
 use crate::row::Columns;
 use crate::tx::{Dialect, Each, Session};
 use crate::{Error, Params, Result, Row, ValueRef};
@@ -21,6 +21,8 @@ pub(super) struct SqliteSession<'a> {
     pub(super) limit: Duration,
     /// Set when an error makes the connection unfit for further use.
     pub(super) spoilt: Cell<bool>,
+    /// Set when a page could not be read, or is broken.
+    pub(super) misread: Cell<bool>,
     /// Set when the disk is full.
     pub(super) full: Cell<bool>,
     /// How much was bound to statements so far.
@@ -31,15 +33,17 @@ impl<'a> SqliteSession<'a> {
     /// A session on `connection`.
     pub(super) fn new(connection: &'a Connection, path: &'a Path, limit: Duration) -> Self {
         let spoilt = Cell::new(false);
+        let misread = Cell::new(false);
         let full = Cell::new(false);
         let bytes = Cell::new(0);
-        Self { connection, path, limit, spoilt, full, bytes }
+        Self { connection, path, limit, spoilt, misread, full, bytes }
     }
 
     pub(super) fn described(&self, error: &rusqlite::Error) -> Error {
         if spoils(error) {
             self.spoilt.set(true);
         }
+        self.misread.set(self.misread.get() || may_be_misread(error));
         let error = described(self.path, error, self.limit);
         self.full.set(self.full.get() || matches!(error, Error::Full(_)));
         error

@@ -1,22 +1,23 @@
 //! Fair turns at writing, across processes.
 //!
 //! SQLite's own busy handler lets whoever just wrote barge in again; with eight processes the
-//! longest wait is seconds. Here a process takes *next*, then *turn*, lets *next* go, writes, and
-//! lets *turn* go: the one who just wrote queues behind the one who waits.
+//! longest wait is seconds. Here a process stands in [`line`](super::line), takes the *turn*, writes,
+//! and lets it go: the one who just wrote queues behind those who wait.
 //!
 //! A hand-over between processes costs as much as a commit, so a process that is waited for may
 //! *keep* its turn for a moment and write again without queueing: at most [`QUANTUM`] in all, and
 //! not when it has nothing to write. With nobody waiting the turn is let go after every batch.
 //!
-//! Each of the two is a [`Gate`]: a lock that the kernel frees when its holder dies.
+//! The turn is a [`Gate`]: a lock that the kernel frees when its holder dies.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::files::Files;
-use super::gate::Gate;
-use crate::clock::{Deadline, uptime};
+use super::gate::{Gate, Patience};
+use super::line::{is_wanted, take_in_order};
+use crate::clock::uptime;
 use crate::fsatomic::private_directory;
 use crate::lock::lock;
 use crate::{Error, Result};
@@ -27,14 +28,10 @@ const QUANTUM: Duration = Duration::from_millis(15);
 /// How long a kept turn may lie idle before it is let go.
 const IDLE: Duration = Duration::from_millis(1);
 
-/// How long the one who is next sleeps at most before it tries the lock again.
+/// How long the one at the front sleeps at most before it tries the lock again.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The same for those in the queue behind it. Longer than a turn, because who looks again loses
-/// its place.
-const LOOK_AGAIN_IN_QUEUE: Duration = Duration::from_millis(200);
-
-/// The two gates of a store.
+/// The gate of a store, and the line before it.
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     gates: Arc<Gates>,
@@ -48,7 +45,6 @@ pub(crate) struct Turn<'a>(&'a Turnstile);
 
 #[derive(Debug)]
 struct Gates {
-    next: Gate,
     turn: Gate,
     store: String,
     hold: Mutex<Hold>,
@@ -72,7 +68,6 @@ impl Turnstile {
         let side = files.side();
         private_directory(&side).map_err(|error| Error::file(&side, &error))?;
         let gates = Gates {
-            next: Gate::open(&files.side_file("next"), LOOK_AGAIN_IN_QUEUE)?,
             turn: Gate::open(&files.side_file("turn"), LOOK_AGAIN)?,
             store: files.database.display().to_string(),
             hold: Mutex::new(Hold::Nothing),
@@ -81,9 +76,9 @@ impl Turnstile {
         Ok(Self { gates: Arc::new(gates), idler: OnceLock::new() })
     }
 
-    /// Waits for the turn. When the deadline passes, the error names who has it. Only one thread
-    /// of a process asks at a time.
-    pub(crate) fn enter(&self, deadline: Deadline) -> Result<Turn<'_>> {
+    /// Waits for the turn, behind those who came before. When nobody was served for `patience`, the
+    /// error names who has it. Only one thread of a process asks at a time.
+    pub(crate) fn enter(&self, patience: Duration) -> Result<Turn<'_>> {
         let gates = &self.gates;
         let mut hold = lock(&gates.hold);
         if let Hold::Kept(since, _) = *hold {
@@ -91,14 +86,9 @@ impl Turnstile {
             return Ok(Turn(self));
         }
         drop(hold);
-        gates.let_others_pass();
-        if !gates.next.take(deadline)? {
-            return Err(gates.in_use(&gates.next));
-        }
-        let taken = gates.turn.take(deadline);
-        gates.next.give()?;
-        if !taken? {
-            return Err(gates.in_use(&gates.turn));
+        let mut patience = Patience::new(patience, &gates.turn.shared);
+        if !take_in_order(&gates.turn, &mut patience)? {
+            return Err(gates.in_use());
         }
         *lock(&gates.hold) = Hold::Writing(uptime());
         Ok(Turn(self))
@@ -116,7 +106,7 @@ impl Turnstile {
         let mut hold = lock(&gates.hold);
         let Hold::Writing(since) = *hold else { return Ok(()) };
         let used = uptime().saturating_sub(since);
-        if used < QUANTUM && gates.is_wanted() && self.has_idler() {
+        if used < QUANTUM && is_wanted(&gates.turn) && self.has_idler() {
             *hold = Hold::Kept(since, used);
             gates.changed.notify_one();
             return Ok(());
@@ -154,7 +144,6 @@ impl Gates {
                     hold = lock(&self.hold);
                     if *hold == before {
                         *hold = Hold::Nothing;
-                        self.forget_a_dead_waiter();
                         if let Err(error) = self.turn.give() {
                             tracing::error!(%error, "the turn could not be given back");
                         }
@@ -173,41 +162,8 @@ impl Gates {
         }
     }
 
-    /// Who wrote last goes to the end of the queue before *next*, where it would otherwise be back
-    /// before the one that is being woken.
-    fn let_others_pass(&self) {
-        let wrote_last = self.turn.shared.holder().load(Ordering::Relaxed) == std::process::id();
-        let queue = self.next.shared.waiting();
-        if !wrote_last || queue.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let seen = self.next.shared.releases().load(Ordering::Acquire);
-        if !self.next.shared.wait(seen, self.next.look_again) {
-            // Nobody moved: the queue is of those who died in it.
-            queue.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether somebody waits for the turn, or in the queue behind. One that died waiting leaves
-    /// its mark.
-    fn is_wanted(&self) -> bool {
-        [&self.turn, &self.next]
-            .iter()
-            .any(|gate| gate.shared.waiting().load(Ordering::Relaxed) != 0)
-    }
-
-    /// Whoever waits for the turn holds *next*: if that is free, the marks are of the dead.
-    fn forget_a_dead_waiter(&self) {
-        if self.next.lock.try_lock().is_ok() {
-            self.turn.shared.waiting().store(0, Ordering::Relaxed);
-            self.next.shared.waiting().store(0, Ordering::Relaxed);
-            // An unlock fails only when there is no lock.
-            let _ = self.next.give();
-        }
-    }
-
-    fn in_use(&self, gate: &Gate) -> Error {
-        let holder = match gate.shared.holder().load(Ordering::Relaxed) {
+    fn in_use(&self) -> Error {
+        let holder = match self.turn.shared.holder().load(Ordering::Relaxed) {
             0 => "another process".to_owned(),
             pid => format!("process {pid}"),
         };
@@ -245,11 +201,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(&directory.path().join("store.db"));
         let (one, two) = (Turnstile::open(&files).unwrap(), Turnstile::open(&files).unwrap());
-        let turn = one.enter(Deadline::after(Duration::ZERO)).unwrap();
-        let refused = two.enter(Deadline::after(Duration::from_millis(20))).unwrap_err();
+        let turn = one.enter(Duration::ZERO).unwrap();
+        let refused = two.enter(Duration::from_millis(20)).unwrap_err();
         assert!(refused.to_string().ends_with(&format!("process {}", std::process::id())));
         drop(turn);
-        two.enter(Deadline::after(Duration::ZERO)).unwrap();
+        two.enter(Duration::ZERO).unwrap();
     }
 
     #[test]
@@ -257,11 +213,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(&directory.path().join("store.db"));
         let one = Turnstile::open(&files).unwrap();
-        let turn = one.enter(Deadline::after(Duration::ZERO)).unwrap();
+        let turn = one.enter(Duration::ZERO).unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let two = Turnstile::open(&files).unwrap();
-                two.enter(Deadline::after(Duration::from_secs(30))).map(drop)
+                two.enter(Duration::from_secs(30)).map(drop)
             });
             drop(turn);
             waiting.join().unwrap().unwrap();

@@ -18,9 +18,10 @@ use super::readers::Readers;
 use super::turnstile::Turnstile;
 use super::wake::Wake;
 use crate::clock::Clock;
+use crate::location::Journal;
 use crate::lock::lock;
 use crate::schema::Schema;
-use crate::store::Limits;
+use crate::store::{Limits, Outlasts};
 use crate::tx::Job;
 use crate::{Error, Result};
 
@@ -36,7 +37,6 @@ const STUCK_MILLIS: i64 = 1000;
 
 pub(super) struct Writer {
     queue: Queue,
-    patience: Duration,
     core: Mutex<Core>,
 }
 
@@ -62,6 +62,8 @@ struct Core {
 /// The writing connection and what it was opened on.
 struct Open {
     link: Link,
+    /// Whether the file has a write-ahead log.
+    has_log: bool,
     frames: Arc<AtomicU32>,
     room: Room,
     /// The changes of others with which the schema was last looked at.
@@ -108,11 +110,11 @@ impl Writer {
             replaced: false,
             stuck_until: i64::MIN,
         };
-        Self { queue: Queue::default(), patience: limits.write, core: Mutex::new(core) }
+        Self { queue: Queue::default(), core: Mutex::new(core) }
     }
 
-    pub(super) fn write(&self, job: &mut Job<'_>) -> Result<()> {
-        self.queue.submit(job, self.patience, |tickets| lock(&self.core).commit(tickets))
+    pub(super) fn write(&self, job: &mut Job<'_>, outlasts: Outlasts) -> Result<()> {
+        self.queue.submit(job, outlasts, |tickets| lock(&self.core).commit(tickets))
     }
 
     /// Closes the connection; the next batch opens a new one.
@@ -126,8 +128,7 @@ impl Core {
     /// had, which goes for whoever waits behind too.
     fn commit(&mut self, tickets: &[Arc<Ticket>]) -> Option<Error> {
         let turnstile = self.turnstile.clone();
-        let deadline = tickets.first()?.deadline;
-        let mut turn = match turnstile.enter(deadline) {
+        let mut turn = match turnstile.enter(self.limits.write) {
             Ok(turn) => Some(turn),
             Err(error) => {
                 answer_all(tickets, &error);
@@ -136,8 +137,9 @@ impl Core {
         };
         let mut left = tickets.to_vec();
         let mut topics = BTreeSet::new();
+        let mut look = Look::First;
         while !left.is_empty() {
-            match self.attempt(&left) {
+            match self.attempt(&left, look) {
                 Attempt::Done(ready) => {
                     topics.extend(ready.topics);
                     let done: Vec<Arc<Ticket>> = left.drain(..ready.answers.len()).collect();
@@ -153,6 +155,7 @@ impl Core {
                         self.start_over();
                     }
                 }
+                Attempt::Misread => look = Look::Second,
                 Attempt::Without(index, outcome) => left.remove(index).answer(outcome),
                 Attempt::Failed(error) => {
                     answer_all(&left, &error);
@@ -167,11 +170,26 @@ impl Core {
         None
     }
 
-    fn attempt(&mut self, tickets: &[Arc<Ticket>]) -> Attempt {
-        let mut open = match self.opened() {
+    fn attempt(&mut self, tickets: &[Arc<Ticket>], look: Look) -> Attempt {
+        let open = match self.opened() {
             Ok(open) => open,
             Err(error) => return Attempt::Failed(error),
         };
+        // Only with a write-ahead log is the file whole without a sync.
+        let synced =
+            !open.has_log || tickets.iter().any(|ticket| ticket.outlasts == Outlasts::PowerLoss);
+        if !synced && let Err(error) = open.link.sync_commits(false) {
+            return Attempt::Failed(described(&self.files.database, &error, self.limits.write));
+        }
+        let attempt = self.attempt_on(open, tickets, look);
+        // One that cannot be told to sync again is not used again.
+        if !synced && self.open.as_ref().is_some_and(|open| open.link.sync_commits(true).is_err()) {
+            self.open = None;
+        }
+        attempt
+    }
+
+    fn attempt_on(&mut self, mut open: Open, tickets: &[Arc<Ticket>], look: Look) -> Attempt {
         self.number += 1;
         let batch = Batch {
             link: &open.link,
@@ -195,6 +213,9 @@ impl Core {
                 } else {
                     drop(open);
                     self.make_room(fallen.full);
+                }
+                if fallen.misread && look == Look::First {
+                    return Attempt::Misread;
                 }
                 return match fallen.cause {
                     Cause::Store(error) => Attempt::Failed(error),
@@ -273,8 +294,10 @@ impl Core {
                 Ok(())
             }))
             .map_err(|error| described(&self.files.database, &error, Duration::ZERO))?;
+        let has_log = link.journal(&self.files.database)? == Journal::Wal;
         Ok(Open {
             link,
+            has_log,
             frames,
             room: Room::default(),
             checked: Cell::default(),
@@ -325,8 +348,17 @@ impl Core {
     }
 }
 
+/// How often a batch was begun: damage is believed at the second look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    First,
+    Second,
+}
+
 enum Attempt {
     Done(Ready),
+    /// A page could not be read, or is broken; the batch goes again on a new connection.
+    Misread,
     /// One ticket brought the batch down; the others go again.
     Without(usize, Result<()>),
     Failed(Error),

@@ -32,6 +32,7 @@ macro_rules! on_both_engines {
 on_both_engines! {
     transactions::what_asks_for_its_turn_does_nothing_in_vain,
     transactions::what_was_written_is_read_by_every_handle,
+    transactions::a_note_is_a_transaction_like_any_other,
     transactions::a_failed_closure_leaves_nothing_and_its_neighbours_stay,
     transactions::a_panic_is_rolled_back_and_told_to_its_caller,
     transactions::a_write_inside_a_write_is_refused_and_does_not_hang,

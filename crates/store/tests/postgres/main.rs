@@ -123,6 +123,66 @@ fn a_server_that_cannot_be_reached_is_told_in_time() {
 }
 
 #[test]
+fn slow_a_cut_that_is_shorter_than_the_lease_is_waited_out_and_nothing_is_written_twice() {
+    const WRITERS: i64 = 3;
+    let proxy = PgProxy::start(&postgres::socket_directory());
+    let limits = Limits { write: Duration::from_millis(500), ..Limits::default() };
+    let store = open(&proxy.url(&postgres::fresh_schema()), limits);
+    let lease = store.try_acquire("session/x", Duration::from_secs(60)).unwrap();
+    let stop = AtomicBool::new(false);
+    let written: Vec<i64> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (store, stop) = (&store, &stop);
+                scope.spawn(move || {
+                    let mut number = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        number += 1;
+                        append(store, writer, number).unwrap();
+                        assert_eq!(log(store, writer).len(), number.cast_unsigned() as usize);
+                    }
+                    number
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(300));
+        // At any point of a transaction, commits included; far longer than a write may take.
+        proxy.silence();
+        thread::sleep(Duration::from_secs(4));
+        proxy.up();
+        thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    for (writer, written) in (0..).zip(written) {
+        assert_eq!(log(&store, writer), (1..=written).collect::<Vec<_>>());
+    }
+    drop(lease);
+}
+
+#[test]
+fn a_server_that_stays_away_is_waited_for_as_long_as_the_lease() {
+    let proxy = PgProxy::start(&postgres::socket_directory());
+    let limits = Limits { write: Duration::from_millis(100), ..Limits::default() };
+    let store = open(&proxy.url(&postgres::fresh_schema()), limits);
+    let lease = store.try_acquire("session/x", Duration::from_secs(3)).unwrap();
+    append(&store, 1, 1).unwrap();
+    proxy.down();
+    proxy.cut();
+    let asked = Instant::now();
+    let error = append(&store, 1, 2).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    // It was renewed within the last third of its time.
+    assert!(asked.elapsed() > Duration::from_secs(1), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    // Without a lease it is not worth the wait.
+    let asked = Instant::now();
+    append(&store, 1, 3).unwrap_err();
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    drop(lease);
+}
+
+#[test]
 fn slow_a_server_killed_and_restarted_loses_nothing_acknowledged() {
     let cluster = PrivateCluster::start();
     let limits = Limits { write: Duration::from_secs(30), ..Limits::default() };

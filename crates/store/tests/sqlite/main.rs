@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is a test's error")]
 #![allow(clippy::disallowed_methods, reason = "tests may do as they like")]
 
+mod crowd;
 mod faults;
 mod opening;
 mod processes;

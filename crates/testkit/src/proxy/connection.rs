@@ -20,6 +20,8 @@ const ENCRYPTION: [[u8; 4]; 2] = [80_877_103_u32.to_be_bytes(), 80_877_104_u32.t
 struct Exchange {
     /// How many messages were sent that the server ends with "ready for query".
     requests: u64,
+    /// How many times the proxy had fallen silent when it was made.
+    made: u64,
     /// The request whose answer is lost, with all that comes after it.
     lost: Option<(u64, Fate)>,
 }
@@ -31,22 +33,29 @@ pub(super) fn run(shared: &Arc<Shared>, number: u64, client: TcpStream, server: 
     // Answers are small and waited for.
     let _ = client.set_nodelay(true);
     shared.live().insert(number, Pair { client: kept_client, server: kept_server });
-    let exchange = Arc::new(Mutex::new(Exchange::default()));
+    let made = shared.silences.load(Ordering::SeqCst);
+    let exchange = Arc::new(Mutex::new(Exchange { made, ..Exchange::default() }));
 
     let (upward, known) = (Arc::clone(shared), Arc::clone(&exchange));
     thread::spawn(move || {
         let ended = client_to_server(&upward, &known, client, to_server);
         // In silence nobody hears of the other's end.
-        let silent = matches!(lock(&known).lost, Some((_, Fate::GoSilent)));
+        let known = lock(&known);
+        let silent =
+            matches!(known.lost, Some((_, Fate::GoSilent))) || upward.silenced_since(known.made);
+        drop(known);
         if ended.is_err() && !silent {
             upward.close(number);
         }
     });
     let downward = Arc::clone(shared);
     thread::spawn(move || {
-        // Every end of the server's side is the end of the connection.
         let _ = server_to_client(&downward, &exchange, server, to_client);
-        downward.close(number);
+        // Every end of the server's side is the end of the connection, except in silence.
+        let made = lock(&exchange).made;
+        if !downward.silenced_since(made) {
+            downward.close(number);
+        }
     });
 }
 
@@ -79,6 +88,10 @@ fn client_to_server(
     let mut frontend = Frontend::default();
     loop {
         let message = Message::read(&mut client)?;
+        let made = lock(exchange).made;
+        if shared.silenced_since(made) {
+            return swallow(&mut client);
+        }
         let fate = if frontend.commits(&message) { shared.count_commit() } else { None };
         if fate == Some(Fate::LoseRequest) {
             shared.happened.fetch_add(1, Ordering::SeqCst);
@@ -120,7 +133,10 @@ fn server_to_client(
     let mut answers = 0;
     loop {
         let message = Message::read(&mut server)?;
-        let lost = lock(exchange).lost;
+        let Exchange { lost, made, .. } = *lock(exchange);
+        if shared.silenced_since(made) {
+            continue;
+        }
         let swallowed = lost.is_some_and(|(request, _)| answers + 1 >= request);
         if !swallowed {
             client.write_all(message.bytes())?;

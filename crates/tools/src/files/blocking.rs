@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
 use crate::Outcome;
+use crate::aside::aside;
 use crate::sandbox::Room;
 
 /// Tells work on a blocking thread that nobody waits for it any more. Every loop asks it.
@@ -48,7 +49,8 @@ pub(super) async fn blocking<T: Send + 'static>(
     });
     let sent = match room {
         Room::Open => {
-            tokio::task::spawn_blocking(work);
+            // Its outcome comes by its own way.
+            drop(aside("file-tool", work));
             Ok(())
         }
         Room::Inside(confinement) => confinement.send(work),

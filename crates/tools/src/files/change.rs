@@ -2,14 +2,17 @@
 //!
 //! A changed file is a new file under the old name. So a crash leaves the old content or the new
 //! one; a symbolic link and the mode stay; of a file with several names (hard links) only the one
-//! that was written has the new content, and the outcome says so.
+//! that was written has the new content, and the outcome says so. What somebody else saves meanwhile
+//! is not lost: see [`crate::replacing`].
 
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{DirBuilder, File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::thread::sleep;
+use std::time::Duration;
 
 use mainstay_store::{fsatomic, lock};
 
@@ -21,6 +24,13 @@ use super::open::{Closed, open, whole};
 use super::seen::Glimpse;
 use super::text::{hash, size};
 use crate::Outcome;
+use crate::replacing::{
+    Content, Expected, GivenWay, New, Quiet, Replacement, Site, Slot, SlotTurn, Version, create,
+    replace,
+};
+
+/// So long a program may take that is writing the file in place.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is at a path before it is changed.
 pub(super) enum Before {
@@ -39,6 +49,50 @@ impl Before {
             Err(Closed::Missing) => return Ok(Self::Absent),
             Err(closed) => return Err(closed.outcome(bounds, path)),
         };
+        Self::read(bounds, path, file, metadata, stop)
+    }
+
+    /// The same for what is about to be changed: waits for whoever is writing it in place, so that half
+    /// of what they write is not taken for all of it.
+    pub(super) fn look_to_change(
+        bounds: &Bounds,
+        path: &Path,
+        stop: &Stop,
+    ) -> Result<Self, Outcome> {
+        const STEP: Duration = Duration::from_millis(2);
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            let (file, metadata) = match open(bounds, path) {
+                Ok(opened) => opened,
+                Err(Closed::Missing) => return Ok(Self::Absent),
+                Err(closed) => return Err(closed.outcome(bounds, path)),
+            };
+            let reading =
+                file.try_clone().map_err(|error| Closed::Failed(error).outcome(bounds, path))?;
+            if let Ok(quiet) = Quiet::watch(file) {
+                let before = Self::read(bounds, path, reading, metadata, stop)?;
+                if quiet.is_still() {
+                    return Ok(before);
+                }
+            }
+            stop.check()?;
+            sleep(STEP);
+            waited += STEP;
+        }
+        Err(Outcome::failed(format!(
+            "Another program has {} open for writing, so it was left alone. Try again when that \
+             program is done with it.",
+            bounds.shown(path)
+        )))
+    }
+
+    fn read(
+        bounds: &Bounds,
+        path: &Path,
+        file: File,
+        metadata: Metadata,
+        stop: &Stop,
+    ) -> Result<Self, Outcome> {
         let metadata = Box::new(metadata);
         if metadata.len() > LARGE {
             return Ok(Self::Present { metadata, content: None });
@@ -112,47 +166,112 @@ pub(super) fn losses(
     losses
 }
 
+/// What became of a change.
+pub(super) enum Change {
+    /// It is made, with what there is to say about it.
+    Made(Option<&'static str>),
+    /// Somebody else changed the file meanwhile, and it is as they left it.
+    Overtaken,
+}
+
 /// Replaces the content of `path`, which is real, durably and as a whole; makes its directories.
 pub(super) fn put(
     bounds: &Bounds,
     path: &Path,
     before: &Before,
-    content: &[u8],
+    (content, hash): (&[u8], &str),
+    mut slot: Option<&mut SlotTurn>,
     stop: &Stop,
-) -> Result<(), Outcome> {
-    // The last moment for another process to have come between, and for a cancellation.
-    let unchanged = match (before, fs::symlink_metadata(path)) {
-        (Before::Absent, Err(error)) => error.kind() == io::ErrorKind::NotFound,
-        (Before::Present { metadata, .. }, Ok(now)) => version(metadata) == version(&now),
-        _ => false,
-    };
-    if !unchanged {
-        return Err(Outcome::failed(format!(
-            "{} was changed by someone else just now, so it was left alone. Read it again.",
-            bounds.shown(path)
-        )));
-    }
+) -> Result<Change, Outcome> {
+    // The last moment for a cancellation.
     stop.check()?;
-    directories(path).and_then(|()| fsatomic::write(path, content, 0o666 & !umask())).map_err(
-        |error| {
-            let hidden = bounds.hidden(path).unwrap_or_default();
-            Outcome::failed(format!(
-                "Could not write {}: {error}. The file is unchanged.{hidden}",
-                bounds.shown(path)
-            ))
+    let shown = bounds.shown(path);
+    let unchanged = |error: io::Error| {
+        let now = Before::look(bounds, path, stop);
+        if now.is_ok_and(|now| now.hash() == Some(hash)) {
+            return not_durable(bounds, path, &error);
+        }
+        let hidden = bounds.hidden(path).unwrap_or_default();
+        Outcome::failed(format!("Could not write {shown}: {error}. The file is unchanged.{hidden}"))
+    };
+    let site = directories(path).and_then(|()| Site::of(path)).map_err(unchanged)?;
+    let made = |note| match site.sync() {
+        Ok(()) => Ok(Change::Made(note)),
+        Err(error) => Err(not_durable(bounds, path, &error)),
+    };
+    let Before::Present { metadata, content: old } = before else {
+        let new = New::File { content, hash, mode: 0o666 & !umask() };
+        return match create(&site, new, slot).map_err(unchanged)? {
+            true => made(None),
+            false => Ok(Change::Overtaken),
+        };
+    };
+    let expected = Expected {
+        identity: (metadata.dev(), metadata.ino()),
+        content: match old {
+            Some((bytes, hash)) => Content::Bytes(bytes, hash),
+            None => Content::Version(Version::of(metadata)),
         },
-    )
+    };
+    let mode = metadata.permissions().mode() & 0o7777;
+    let new = New::File { content, hash, mode };
+    match replace(&site, &expected, new, slot.as_deref_mut()).map_err(unchanged)? {
+        Replacement::Made(former) => {
+            let change = made(None)?;
+            // As late as can be: by now, whoever had looked up the old file has opened it.
+            match former.give_way(&site, &expected, Some(new), slot).map_err(unchanged)? {
+                GivenWay::NotNeeded => Ok(change),
+                GivenWay::Yes => made(None).map(|_| Change::Overtaken),
+            }
+        }
+        Replacement::Unguarded => made(Some(UNGUARDED)),
+        Replacement::Changed => Ok(Change::Overtaken),
+        Replacement::Kept(name) => Err(Outcome::failed(format!(
+            "Two others changed {shown} just now. It has what one of them wrote, and {} beside it what \
+             the other one wrote. Read both.",
+            bounds.shown(&path.with_file_name(name))
+        ))),
+    }
+}
+
+const UNGUARDED: &str = "This file system cannot exchange two files: what somebody else saved in the \
+                         same moment would be lost.";
+
+/// Waits for the processes that change the same file.
+pub(super) fn wait_for_turn(
+    bounds: &Bounds,
+    path: &Path,
+    slot: Option<Slot>,
+    stop: &Stop,
+) -> Result<Option<SlotTurn>, Outcome> {
+    let Some(slot) = slot else { return Ok(None) };
+    match slot.take(stop) {
+        Ok(Some(turn)) => Ok(Some(turn)),
+        Ok(None) => Err(Outcome::failed(format!(
+            "Other sessions have been changing {} or other files for too long, so it was left alone. \
+             Try again.",
+            bounds.shown(path)
+        ))),
+        Err(error) => {
+            tracing::warn!(%error, "no lock for a change of a file");
+            Ok(None)
+        }
+    }
 }
 
 /// Makes durable what an interrupted call may have written.
 pub(super) fn make_durable(bounds: &Bounds, path: &Path) -> Result<(), Outcome> {
     let (file, _) = open(bounds, path).map_err(|closed| closed.outcome(bounds, path))?;
-    file.sync_all().and_then(|()| fsatomic::sync_directory_of(path)).map_err(|error| {
-        Outcome::failed(format!(
-            "{} has the new content, but syncing it to disk failed: {error}. Write it again.",
-            bounds.shown(path)
-        ))
-    })
+    file.sync_all()
+        .and_then(|()| fsatomic::sync_directory_of(path))
+        .map_err(|error| not_durable(bounds, path, &error))
+}
+
+fn not_durable(bounds: &Bounds, path: &Path, error: &io::Error) -> Outcome {
+    Outcome::failed(format!(
+        "{} has the new content, but syncing it to disk failed: {error}. Write it again.",
+        bounds.shown(path)
+    ))
 }
 
 /// Lets the sessions of this process change a file one after the other.
@@ -163,11 +282,6 @@ pub(super) fn turn(path: &Path) -> MutexGuard<'static, ()> {
     path.hash(&mut hasher);
     let index = usize::try_from(hasher.finish() % 64).unwrap_or_default();
     lock(&TURNS[index])
-}
-
-/// What differs when a file was changed.
-fn version(metadata: &Metadata) -> (u64, u64, u64, i64, i64) {
-    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// Makes the directories above `path`, with the mode that users expect.

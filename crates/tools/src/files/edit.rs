@@ -11,14 +11,15 @@ use serde_json::Value;
 
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
-use super::change::{Before, is_stale, losses, make_durable, put, turn};
+use super::change::{Before, Change, is_stale, losses, make_durable, put, turn, wait_for_turn};
 use super::diff::diff;
 use super::open::Closed;
 use super::patch::apply;
 use super::replace::{Miss, Places, replace};
 use super::seen::fact;
 use super::text::{BYTE_ORDER_MARK, hash, is_binary, printable, size};
-use super::write::{action, room};
+use super::write::{OpenedSlot, action, room, slot, with_kept};
+use crate::replacing::Slot;
 use crate::schema::{arguments, parameters};
 use crate::{
     Action, Concurrency, Exposure, Invocation, Outcome, Replay, Settled, Tool, Traits, Workplace,
@@ -42,7 +43,7 @@ struct Arguments {
     patch: Option<String>,
 }
 
-/// The file before and after, so that a crash leaves no doubt.
+/// The file before and after, by which a crash is settled.
 #[derive(Deserialize, Serialize)]
 struct Plan {
     path: String,
@@ -83,8 +84,12 @@ impl Tool for EditFile {
         let room = room(&call);
         Box::pin(async move {
             let given = given.ok()?;
-            let edit =
-                blocking::blocking(room, move |stop| Edit::prepare(&workplace, &given, stop));
+            let prepare = move |stop: &Stop| {
+                let (bounds, path) = given.locate(&workplace)?;
+                let before = Before::look(&bounds, &path, stop)?;
+                Edit::prepare(&bounds, path, before, &given, stop)
+            };
+            let edit = blocking::blocking(room, prepare);
             // An edit that does not fit is told by the run, which finds the same.
             let edit = edit.await.ok()?.ok()?;
             serde_json::to_value(edit.plan()).ok()
@@ -101,6 +106,10 @@ impl Tool for EditFile {
         let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
+            if let Ok(given) = &given {
+                // What is in the file is judged by only after others' unfinished changes are finished.
+                slot(&workplace, &given.path).await;
+            }
             let settle = move |stop: &Stop| match (given, plan) {
                 (Ok(given), Some(plan)) => settle(&workplace, &given, plan, stop),
                 // What does not fit gets no plan, and fails when it is run.
@@ -119,7 +128,15 @@ impl Tool for EditFile {
         let workplace = call.workplace.clone();
         let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
-        Box::pin(blocking::outcome(room, move |stop| run(&workplace, &given?, plan, stop)))
+        Box::pin(async move {
+            let given = match given {
+                Ok(given) => given,
+                Err(outcome) => return outcome,
+            };
+            let OpenedSlot { slot, kept } = slot(&workplace, &given.path).await;
+            let run = move |stop: &Stop| run(&workplace, &given, plan.as_ref(), slot, stop);
+            with_kept(blocking::outcome(room, run).await, &kept)
+        })
     }
 }
 
@@ -132,12 +149,15 @@ struct Edit {
 }
 
 impl Edit {
-    fn prepare(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Self, Outcome> {
-        let bounds = Bounds::of(workplace);
-        let path = bounds.locate_to_change(&given.path)?;
-        let mut before = Before::look(&bounds, &path, stop)?;
-        let Before::Present { metadata, content } = &mut before else {
-            return Err(Closed::Missing.outcome(&bounds, &path));
+    fn prepare(
+        bounds: &Bounds,
+        path: PathBuf,
+        before: Before,
+        given: &Arguments,
+        stop: &Stop,
+    ) -> Result<Self, Outcome> {
+        let Before::Present { metadata, content } = &before else {
+            return Err(Closed::Missing.outcome(bounds, &path));
         };
         let old = match content {
             Some((content, _)) if metadata.len() <= EDIT_LIMIT => content.clone(),
@@ -167,6 +187,19 @@ impl Edit {
 }
 
 impl Arguments {
+    fn locate(&self, workplace: &Workplace) -> Result<(Bounds, PathBuf), Outcome> {
+        let bounds = Bounds::of(workplace);
+        let path = bounds.locate_to_change(&self.path)?;
+        Ok((bounds, path))
+    }
+
+    /// Whether the edit was certainly not made, though somebody else changed the file: it would fit, and
+    /// would not fit again after it was made.
+    fn is_not_made_in(&self, content: &[u8], stop: &Stop) -> bool {
+        let made = self.apply(content, stop);
+        made.is_ok_and(|made| self.apply(&made, stop).is_err())
+    }
+
     /// What the file's content is after the edit. A byte order mark stays what the file begins with.
     fn apply(&self, content: &[u8], stop: &Stop) -> Result<Vec<u8>, Miss> {
         let mark: &[u8] = if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { b"" };
@@ -194,39 +227,51 @@ impl Arguments {
     }
 }
 
+/// Makes the edit in what is in the file now. Where somebody else changed that since the edit was
+/// planned, or does so meanwhile, it is made all the same if what it replaces is still there, once.
 fn run(
     workplace: &Workplace,
     given: &Arguments,
-    plan: Option<Plan>,
+    plan: Option<&Plan>,
+    slot: Option<Slot>,
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
-    let bounds = Bounds::of(workplace);
-    let _turn = turn(&bounds.locate_to_change(&given.path)?);
-    let edit = Edit::prepare(workplace, given, stop)?;
-    let shown = bounds.shown(&edit.path);
-    let after = hash(&edit.new);
-    // The plan is what a crash is settled by, so nothing else may be done than what it says.
-    let differs = |plan: Plan| {
-        plan.path != edit.path.to_string_lossy() || Some(plan.before.as_str()) != edit.before.hash()
-    };
-    if plan.is_some_and(differs) {
+    // Whoever is not of this home takes no turns by the slot, and can be quicker again and again.
+    const ATTEMPTS: usize = 100;
+    let (bounds, path) = given.locate(workplace)?;
+    let shown = bounds.shown(&path);
+    if plan.is_some_and(|plan| plan.path != path.to_string_lossy()) {
         return Err(Outcome::failed(format!(
-            "{shown} was changed by someone else while the edit waited, so it was left alone. Read it again."
+            "{} now points somewhere else, so it was left alone. Read it again.",
+            printable(&given.path)
         )));
     }
-    let last = workplace.seen.last(&edit.path);
-    let mut words = vec![format!("Changed {shown}:")];
-    if is_stale(&edit.before, last.as_ref()) {
-        words.push(
-            "The file had been changed on disk since you last read or wrote it; the rest of it may be new to you."
-                .to_owned(),
-        );
+    let _turn = turn(&path);
+    let mut slot = wait_for_turn(&bounds, &path, slot, stop)?;
+    let last = workplace.seen.last(&path);
+    for _ in 0..ATTEMPTS {
+        let before = Before::look_to_change(&bounds, &path, stop)?;
+        let edit = Edit::prepare(&bounds, path.clone(), before, given, stop)?;
+        let mut words = vec![format!("Changed {shown}:")];
+        if is_stale(&edit.before, last.as_ref()) {
+            words.push(
+                "The file had been changed on disk since you last read or wrote it; the rest of it may be new to you."
+                    .to_owned(),
+            );
+        }
+        words.extend(losses(&bounds, &path, &edit.before, last.as_ref(), stop));
+        let after = hash(&edit.new);
+        match put(&bounds, &path, &edit.before, (&edit.new, &after), slot.as_mut(), stop)? {
+            Change::Overtaken => continue,
+            Change::Made(note) => words.extend(note.map(str::to_owned)),
+        }
+        let fact = fact(&path, after, true);
+        workplace.seen.note(&fact);
+        return Ok(Outcome::said(words.join(" ")).data(diff(&edit.old, &edit.new)).fact(fact));
     }
-    words.extend(losses(&bounds, &edit.path, &edit.before, last.as_ref(), stop));
-    put(&bounds, &edit.path, &edit.before, &edit.new, stop)?;
-    let fact = fact(&edit.path, after, true);
-    workplace.seen.note(&fact);
-    Ok(Outcome::said(words.join(" ")).data(diff(&edit.old, &edit.new)).fact(fact))
+    Err(Outcome::failed(format!(
+        "{shown} is being changed by someone else all the time, so it was left alone. Try again later."
+    )))
 }
 
 fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> Settled {
@@ -260,6 +305,11 @@ fn settle(workplace: &Workplace, given: &Arguments, plan: Plan, stop: &Stop) -> 
         }
         (_, Some(hash)) if hash == plan.before => Settled::NotStarted,
         (Before::Absent, _) => Settled::Unknown(format!("{shown} no longer exists.")),
+        (Before::Present { content: Some((content, _)), .. }, _)
+            if given.is_not_made_in(content, stop) =>
+        {
+            Settled::NotStarted
+        }
         _ => Settled::Unknown(format!(
             "{shown} is neither as it was before the edit nor as it should be after it: someone else changed it. \
              Read it before you continue."

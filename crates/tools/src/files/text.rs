@@ -67,7 +67,7 @@ pub(super) fn is_binary(beginning: &[u8]) -> bool {
 }
 
 /// SHA-256 in hexadecimal.
-pub(super) fn hash(content: &[u8]) -> String {
+pub(crate) fn hash(content: &[u8]) -> String {
     hexadecimal(&Sha256::digest(content))
 }
 

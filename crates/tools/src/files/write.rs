@@ -1,6 +1,6 @@
 //! The `write_file` tool.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -11,12 +11,15 @@ use serde_json::Value;
 
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
-use super::change::{Before, is_stale, losses, make_durable, put, turn};
+use super::change::{Before, Change, is_stale, losses, make_durable, put, turn, wait_for_turn};
 use super::seen::{Glimpse, fact};
-use super::text::{LineEnds, hash, line_ends, size};
+use super::text::{LineEnds, hash, line_ends, printable, size};
+use crate::replacing::Slot;
 use crate::sandbox::Room;
 use crate::schema::{arguments, parameters};
-use crate::{Action, Concurrency, Exposure, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+use crate::{
+    Action, Concurrency, Exposure, Invocation, Outcome, Piece, Replay, Tool, Traits, Workplace,
+};
 
 /// Writes a whole file.
 pub(super) struct WriteFile;
@@ -79,7 +82,15 @@ impl Tool for WriteFile {
         let workplace = call.workplace.clone();
         let room = room(&call);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
-        Box::pin(blocking::outcome(room, move |stop| write(&workplace, &given?, plan, stop)))
+        Box::pin(async move {
+            let given = match given {
+                Ok(given) => given,
+                Err(outcome) => return outcome,
+            };
+            let OpenedSlot { slot, kept } = slot(&workplace, &given.path).await;
+            let write = move |stop: &Stop| write(&workplace, &given, plan, slot, stop);
+            with_kept(blocking::outcome(room, write).await, &kept)
+        })
     }
 }
 
@@ -109,6 +120,42 @@ pub(super) fn room(call: &Invocation<'_>) -> Room {
     }
 }
 
+/// Finishes what processes that are gone have begun, and opens the lock of a file that a call changes:
+/// both outside the sandbox. Without one the call does not wait for other processes.
+pub(super) async fn slot(workplace: &Workplace, path: &str) -> OpenedSlot {
+    // Another workspace may be on a disk that hangs.
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let (workplace, path) = (workplace.clone(), path.to_owned());
+    let opened = tokio::task::spawn_blocking(move || {
+        let kept = workplace.edit_slots.recover();
+        let path = Bounds::of(&workplace).locate_to_change(&path).ok();
+        OpenedSlot { slot: path.and_then(|path| workplace.edit_slots.open(&path)), kept }
+    });
+    match tokio::time::timeout(PATIENCE, opened).await {
+        Ok(Ok(opened)) => opened,
+        _ => OpenedSlot::default(),
+    }
+}
+
+/// The lock of a file, and what became known on the way to it.
+#[derive(Default)]
+pub(super) struct OpenedSlot {
+    pub(super) slot: Option<Slot>,
+    pub(super) kept: Vec<PathBuf>,
+}
+
+/// Adds to an outcome what unfinished changes of others left for somebody to look at.
+pub(super) fn with_kept(mut outcome: Outcome, kept: &[PathBuf]) -> Outcome {
+    outcome.pieces.extend(kept.iter().map(|path| {
+        Piece::Said(format!(
+            "A change that was interrupted had somebody's version of a file in hand, and the file was \
+             saved again since: that version is in {}.",
+            printable(&path.to_string_lossy())
+        ))
+    }));
+    outcome
+}
+
 fn plan(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Value, Outcome> {
     let bounds = Bounds::of(workplace);
     let path = bounds.locate_to_change(&given.path)?;
@@ -124,12 +171,14 @@ fn write(
     workplace: &Workplace,
     given: &Arguments,
     plan: Option<Plan>,
+    slot: Option<Slot>,
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
     let bounds = Bounds::of(workplace);
     let path = bounds.locate_to_change(&given.path)?;
     let _turn = turn(&path);
-    let before = Before::look(&bounds, &path, stop)?;
+    let mut slot = wait_for_turn(&bounds, &path, slot, stop)?;
+    let before = Before::look_to_change(&bounds, &path, stop)?;
     let last = workplace.seen.last(&path);
     let content = given.content.as_bytes();
     let hash = hash(content);
@@ -157,8 +206,15 @@ fn write(
                  Read it, then write what it should contain."
             )));
         }
-        let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
-        put(&bounds, &path, &before, content, stop)?;
+        let mut warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
+        match put(&bounds, &path, &before, (content, &hash), slot.as_mut(), stop)? {
+            Change::Made(note) => warnings.extend(note.map(str::to_owned)),
+            Change::Overtaken => {
+                return Err(Outcome::failed(format!(
+                    "{shown} was changed by someone else just now, so it was left alone. Read it again."
+                )));
+            }
+        }
         let verb = if matches!(before, Before::Absent) { "Created" } else { "Wrote" };
         (format!("{verb} {shown} ({bytes})."), warnings, true)
     };

@@ -19,3 +19,4 @@ pub use error::KeeperError;
 pub use handle::{Attached, Keeper};
 pub use kept::is_kept;
 pub use launch::Launch;
+pub use sweep::{KeeperFound, Survey, clear_up, survey};

@@ -10,6 +10,7 @@ pub(super) mod processes;
 pub(super) mod protocol;
 mod shown;
 pub(super) mod spool;
+pub(super) mod stamp;
 mod status;
 
 pub use ending::{Ended, Exit, KillReason, Left};

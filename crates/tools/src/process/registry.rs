@@ -27,6 +27,9 @@ pub struct KnownProcess {
     pub command: String,
     /// How it stands.
     pub state: ProcessState,
+    /// All that this agent wrote to it. It is `None` if others may have written too, or if it is not
+    /// known whether a text arrived.
+    pub input: Option<String>,
 }
 
 /// How a background process stands, as far as is known.
@@ -72,7 +75,22 @@ impl Processes {
             keeper: keeper.to_owned(),
             command: command.to_owned(),
             state: ProcessState::Running,
+            input: Some(String::new()),
         });
+    }
+
+    /// Takes note of a text that is written to a process.
+    pub(crate) fn wrote(&self, name: &str, text: &str) {
+        if let Some(input) = self.known().get_mut(name).and_then(|known| known.input.as_mut()) {
+            input.push_str(text);
+        }
+    }
+
+    /// Takes note that nobody knows what a process was given.
+    pub(crate) fn input_is_unknown(&self, name: &str) {
+        if let Some(known) = self.known().get_mut(name) {
+            known.input = None;
+        }
     }
 
     pub(crate) fn acknowledge(&self, name: &str, how: String) {

@@ -3,10 +3,9 @@
 //! A directory that is not there cannot be allowed, and a tool cannot make it in a user's directory
 //! that it may not write to. So what a tool would make on its first day is made for it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use mainstay_store::fsatomic;
+use super::made_caches::Missing;
 
 /// The caches of a tool below the user's directory. Nothing in them is started by a shell, a login or
 /// another project without being checked or built first.
@@ -69,10 +68,15 @@ pub(super) fn all(home: Option<&Path>, cargo: Option<&Path>) -> Vec<PathBuf> {
     caches.chain(cargo).collect()
 }
 
-/// Makes the caches of tools that are used in this workspace. Where one cannot be made, its tool says
-/// so when it is run.
-pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Option<&Path>) {
+/// The caches that are not there of tools that are used in this workspace, each after what it is in.
+pub(super) fn missing(
+    path: &str,
+    workspace: &Path,
+    home: Option<&Path>,
+    cargo: Option<&Path>,
+) -> Vec<Missing> {
     let has = |program: &str| path.split(':').any(|place| Path::new(place).join(program).exists());
+    let mut found: Vec<Missing> = Vec::new();
     if let Some(home) = home.filter(|home| home.is_dir()) {
         for tool in CACHES {
             let wanted = tool.directories.iter().map(|cache| home.join(cache));
@@ -81,7 +85,7 @@ pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Opt
                 && (tool.programs.iter().any(|program| has(program))
                     || tool.files.iter().any(|file| workspace.join(file).exists()))
             {
-                missing.iter().for_each(|cache| drop(fs::create_dir_all(cache)));
+                missing.iter().for_each(|cache| add_directory(cache, &mut found));
             }
         }
     }
@@ -90,10 +94,21 @@ pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Opt
         && (has("cargo") || workspace.join("Cargo.toml").exists())
     {
         for name in CARGO_DIRECTORIES {
-            let _ = fs::create_dir_all(cargo.join(name));
+            add_directory(&cargo.join(name), &mut found);
         }
-        for name in CARGO_FILES {
-            let _ = fsatomic::create_new(&cargo.join(name), 0o644);
+        let files = CARGO_FILES.iter().map(|name| cargo.join(name));
+        found.extend(files.filter(|file| !file.exists()).map(Missing::File));
+    }
+    found
+}
+
+/// Adds a directory that is not there, after those above it that are not.
+fn add_directory(path: &Path, found: &mut Vec<Missing>) {
+    let mut missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
+    missing.reverse();
+    for path in missing.into_iter().map(|path| Missing::Directory(path.to_owned())) {
+        if !found.contains(&path) {
+            found.push(path);
         }
     }
 }
@@ -101,6 +116,8 @@ pub(super) fn make(path: &str, workspace: &Path, home: Option<&Path>, cargo: Opt
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests stand outside the product's seams")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -115,7 +132,7 @@ mod tests {
         let (home, cargo) = (at("home"), at("home/.cargo"));
         let path = at("bin").display().to_string();
         for _ in 0..2 {
-            make(&path, &at("work"), Some(&home), Some(&cargo));
+            missing(&path, &at("work"), Some(&home), Some(&cargo)).iter().for_each(Missing::make);
         }
         let mut made: Vec<String> = fs::read_dir(&home)
             .unwrap()

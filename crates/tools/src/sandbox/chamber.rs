@@ -1,6 +1,7 @@
 //! Where the keeper starts commands: threads that are inside a sandbox.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,11 +10,12 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
+use super::enclosure::Enclosure;
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
 use super::{Network, Sandbox, Specification, Support, capabilities};
-use crate::keeper::{Number, Ready, leave_child_signals_to_others};
+use crate::keeper::{Entrance, Number, Ready, leave_child_signals_to_others};
 
 /// Few sandboxes are in use at once; the one that was used longest ago makes room.
 const MOST: usize = 16;
@@ -29,19 +31,54 @@ const MOMENTS: u32 = 50;
 const STACK: usize = 256 << 10;
 
 /// The chambers of a keeper, one for each sandbox that its jobs asked for.
-#[derive(Default)]
 pub(crate) struct Chambers {
     /// The last one used is the last.
     open: Vec<Chamber>,
+    /// What all of them are in. Absent until the first is opened, and where there is none to be had.
+    enclosure: Option<Arc<Enclosure>>,
+    /// Whether one may be had.
+    is_enclosable: bool,
+    /// Where the end of an orphan in it is told.
+    ends: RawFd,
 }
 
 impl Chambers {
+    /// None are open. Whenever an orphan of one of their commands has ended, a byte is written to
+    /// `ends`, which stays open as long as this.
+    pub(crate) fn new(ends: RawFd) -> Self {
+        Self { open: Vec::new(), enclosure: None, is_enclosable: true, ends }
+    }
+
+    /// The process that orphans of commands fall to, besides this one. It is none of theirs.
+    pub(crate) fn adopter(&self) -> Option<i32> {
+        self.enclosure.as_ref().map(|enclosure| enclosure.first())
+    }
+
+    /// A child of this process ended. With the first process of an enclosure all in it are dead, and
+    /// nothing can be started in it.
+    pub(crate) fn reaped(&mut self, pid: i32) {
+        if self.adopter() == Some(pid) {
+            self.enclosure = None;
+            self.open.clear();
+        }
+    }
+
+    /// What commands are in, where the kernel gives it. To be called by the first thread, which lasts as
+    /// long as the process does.
+    fn enclosure(&mut self) -> Option<Arc<Enclosure>> {
+        if self.enclosure.is_none() && self.is_enclosable {
+            self.enclosure = Enclosure::make(self.ends).ok().map(Arc::new);
+            self.is_enclosable = self.enclosure.is_some();
+        }
+        self.enclosure.clone()
+    }
+
     /// Starts a command inside a sandbox.
     pub(crate) fn spawn(&mut self, wanted: &Specification, ready: Ready) -> io::Result<i32> {
         if Abi::of_kernel().0 == 0 {
             return match wanted.read()?.refusal(Support::of_kernel()) {
                 Some(words) => Err(io::Error::other(words)),
-                None => ready.spawn(None),
+                None => ready.spawn(Entrance::default()),
             };
         }
         self.order(wanted, ready)?.wait()
@@ -64,7 +101,7 @@ impl Chambers {
         let place = self.open.iter().position(|chamber| chamber.wanted == *wanted);
         let mut chamber = match place.map(|place| self.open.remove(place)) {
             Some(chamber) if !chamber.outer.is_stale() => chamber,
-            _ => Chamber::open(wanted)?,
+            _ => Chamber::open(wanted, self.enclosure())?,
         };
         if self.open.len() >= MOST {
             self.open.remove(0);
@@ -133,6 +170,7 @@ struct Chamber {
     outer: Arc<Outer>,
     renew: Sender<Renewal>,
     current: Option<Inside>,
+    enclosure: Option<Arc<Enclosure>>,
 }
 
 /// A thread that starts commands.
@@ -171,24 +209,24 @@ struct Order {
 }
 
 impl Chamber {
-    fn open(wanted: &Specification) -> io::Result<Self> {
+    fn open(wanted: &Specification, enclosure: Option<Arc<Enclosure>>) -> io::Result<Self> {
         let sandbox = wanted.read()?;
         let (renew, renewals) = channel();
         let (on, is_on) = channel();
-        let inside = sandbox.clone();
+        let (inside, around) = (sandbox.clone(), enclosure.clone());
         thread("sandbox").spawn(move || {
             // Neither here nor in the threads that this one starts.
             leave_child_signals_to_others();
-            match enter(&inside) {
+            match enter(&inside, around.as_deref()) {
                 Ok((outer, separation)) => {
                     let _ = on.send(Ok(outer));
-                    serve(&renewals, &separation);
+                    serve(&renewals, &separation, around.as_ref());
                 }
                 Err(error) => drop(on.send(Err(error))),
             }
         })?;
         let outer = is_on.recv().map_err(|_| lost())??;
-        Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None })
+        Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None, enclosure })
     }
 
     fn order(&mut self, ready: Ready) -> io::Result<Spawning> {
@@ -206,7 +244,11 @@ impl Chamber {
     }
 
     fn renewed(&self) -> io::Result<Inside> {
-        let inner = Arc::new(Inner::new(&self.sandbox, Abi::of_kernel())?);
+        let inner = Inner::new(&self.sandbox, Abi::of_kernel())?;
+        if let Some(enclosure) = &self.enclosure {
+            inner.show_processes(&self.sandbox, enclosure.shown())?;
+        }
+        let inner = Arc::new(inner);
         let (orders, taken) = channel();
         let (on, is_on) = channel();
         let busy = Arc::new(AtomicBool::new(false));
@@ -226,10 +268,10 @@ fn thread(name: &str) -> thread::Builder {
 }
 
 /// Puts this thread into the outer layer.
-fn enter(sandbox: &Sandbox) -> io::Result<(Arc<Outer>, Separation)> {
+fn enter(sandbox: &Sandbox, enclosure: Option<&Enclosure>) -> io::Result<(Arc<Outer>, Separation)> {
     let separation = match sandbox.network {
         Network::Open => Separation::None,
-        Network::Closed => separate(),
+        Network::Closed => separate(enclosure),
     };
     let abi = Abi::of_kernel();
     let tcp = tcp(sandbox, separation.is_some());
@@ -239,25 +281,38 @@ fn enter(sandbox: &Sandbox) -> io::Result<(Arc<Outer>, Separation)> {
         return Err(io::Error::other(words));
     }
     let outer = Outer::new(sandbox, abi, tcp, None)?;
-    capabilities::reduce()?;
     outer.put_on()?;
     Ok((Arc::new(outer), separation))
 }
 
 /// Starts a thread for each inner layer; one ends when nobody sends to it any more.
-fn serve(renewals: &Receiver<Renewal>, separation: &Separation) {
+fn serve(
+    renewals: &Receiver<Renewal>,
+    separation: &Separation,
+    enclosure: Option<&Arc<Enclosure>>,
+) {
     for Renewal { inner, orders, busy, on } in renewals {
         let separation = separation.clone();
+        let enclosure = enclosure.cloned();
         let failed = on.clone();
         let started = thread("sandbox-start").spawn(move || {
-            let put_on = inner.put_on();
+            // Joining needs what is taken away after, and no thread can be started by who has joined.
+            let joined = enclosure.as_ref().map_or(Ok(()), |enclosure| enclosure.join());
+            let put_on = joined.and_then(|()| capabilities::reduce()).and_then(|()| inner.put_on());
             let is_on = put_on.is_ok();
             let _ = on.send(put_on);
             if !is_on {
                 return;
             }
+            let (user, network) = separation.to_enter();
+            let entrance = Entrance {
+                user,
+                network,
+                doors: enclosure.as_ref().and_then(|enclosure| enclosure.doors()),
+                is_enclosed: enclosure.is_some(),
+            };
             for Order { ready, child } in orders {
-                let spawned = ready.spawn(separation.entrance());
+                let spawned = ready.spawn(entrance);
                 busy.store(false, Ordering::Release);
                 let _ = child.send(spawned);
             }

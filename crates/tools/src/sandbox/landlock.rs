@@ -139,7 +139,12 @@ impl Ruleset {
         let Ok(place) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return Ok(());
         };
-        let directory = FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Directory;
+        self.allow_place(&place, rights)
+    }
+
+    /// Leaves rights for a place that is open, and all below it.
+    pub(super) fn allow_place(&self, place: &OwnedFd, rights: u64) -> io::Result<()> {
+        let directory = FileType::from_raw_mode(fstat(place)?.st_mode) == FileType::Directory;
         let rights = if directory { rights } else { rights & OF_FILES };
         if rights == 0 {
             return Ok(());

@@ -1,6 +1,7 @@
 //! The two layers of a sandbox, made ready and put on a thread.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::landlock::{Abi, Ruleset};
@@ -69,6 +70,14 @@ impl Inner {
         // Moving is the outer layer's to forbid, and nothing becomes readable by it.
         ruleset.allow(Path::new("/"), abi.refer())?;
         Ok(Self { ruleset, split: spread.split })
+    }
+
+    /// Lets `/proc` be read also where it is that of an enclosure, unless something in it is hidden.
+    pub(super) fn show_processes(&self, sandbox: &Sandbox, shown: &OwnedFd) -> io::Result<()> {
+        if sandbox.hide.iter().any(|hidden| hidden.starts_with("/proc")) {
+            return Ok(());
+        }
+        self.ruleset.allow_place(shown, Abi::of_kernel().reading())
     }
 
     pub(super) fn is_stale(&self) -> bool {

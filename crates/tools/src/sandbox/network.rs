@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::keeper::Entrance;
+use super::enclosure::Enclosure;
 
 /// How commands are kept from the network.
 #[derive(Clone)]
@@ -25,20 +25,21 @@ pub(super) enum Separation {
     None,
 }
 
-/// A user namespace and a network in it. They last as long as somebody has them open.
+/// A network and, unless it is that of an enclosure, the user namespace that it is in. They last as long
+/// as somebody has them open.
 pub(super) struct Namespaces {
-    user: OwnedFd,
+    user: Option<OwnedFd>,
     network: OwnedFd,
 }
 
-/// Makes a network for this thread, or for what it will start.
-pub(super) fn separate() -> Separation {
+/// Makes a network for this thread, or for what it will start in an enclosure or without one.
+pub(super) fn separate(enclosure: Option<&Enclosure>) -> Separation {
     // SAFETY: the call takes a flag, and concerns this thread only.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 {
         loopback_up();
         return Separation::Thread;
     }
-    match Namespaces::make() {
+    match Namespaces::make(enclosure.and_then(Enclosure::user)) {
         Ok(namespaces) => Separation::Entered(Arc::new(namespaces)),
         Err(_) => Separation::None,
     }
@@ -50,31 +51,30 @@ impl Separation {
         !matches!(self, Self::None)
     }
 
-    /// What a command that this thread starts must enter.
-    pub(super) fn entrance(&self) -> Option<Entrance> {
+    /// The user namespace that a command which this thread starts must enter, and the network.
+    pub(super) fn to_enter(&self) -> (Option<RawFd>, Option<RawFd>) {
         match self {
             Self::Entered(namespaces) => {
-                Some((namespaces.user.as_raw_fd(), namespaces.network.as_raw_fd()))
+                let user = namespaces.user.as_ref().map(AsRawFd::as_raw_fd);
+                (user, Some(namespaces.network.as_raw_fd()))
             }
-            Self::Thread | Self::None => None,
+            Self::Thread | Self::None => (None, None),
         }
     }
 }
 
 impl Namespaces {
-    fn make() -> io::Result<Self> {
+    fn make(within: Option<RawFd>) -> io::Result<Self> {
         let (mut ready, tells) =
             pipe_with(PipeFlags::CLOEXEC).map(|(one, two)| (File::from(one), two))?;
         let (waits, mut go) =
             pipe_with(PipeFlags::CLOEXEC).map(|(one, two)| (one, File::from(two)))?;
-        let user = rustix::process::geteuid().as_raw();
-        let group = rustix::process::getegid().as_raw();
-        let maps = Maps { user: format!("{user} {user} 1"), group: format!("{group} {group} 1") };
+        let maps = Maps::of_this_user();
         // SAFETY: the child makes system calls only, with what was made ready before.
         let child = match unsafe { libc::fork() } {
             -1 => return Err(io::Error::last_os_error()),
             0 => {
-                let made = make_inside(&maps);
+                let made = make_inside(&maps, within);
                 let word = [u8::from(made)];
                 // SAFETY: the descriptors are open, the buffers have a byte; the child ends here.
                 unsafe {
@@ -91,7 +91,7 @@ impl Namespaces {
         let mut word = [0_u8];
         let told = ready.read_exact(&mut word);
         let namespaces = match (told, word) {
-            (Ok(()), [1]) => Self::of(child),
+            (Ok(()), [1]) => Self::of(child, within),
             (Ok(()), _) => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
             (Err(error), _) => Err(error),
         };
@@ -101,35 +101,54 @@ impl Namespaces {
         namespaces
     }
 
-    fn of(process: i32) -> io::Result<Self> {
+    fn of(process: i32, within: Option<RawFd>) -> io::Result<Self> {
         let open = |kind| File::open(format!("/proc/{process}/ns/{kind}")).map(OwnedFd::from);
-        Ok(Self { user: open("user")?, network: open("net")? })
+        let user = if within.is_none() { Some(open("user")?) } else { None };
+        Ok(Self { user, network: open("net")? })
     }
 }
 
-/// What is written about the user of a namespace, made before the fork.
-struct Maps {
+/// What is written about the user of a namespace, made before the fork. The user stays who he is.
+pub(super) struct Maps {
     user: String,
     group: String,
 }
 
-/// In the child: makes the namespaces. The user stays who he is.
-fn make_inside(maps: &Maps) -> bool {
+impl Maps {
+    pub(super) fn of_this_user() -> Self {
+        let user = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        Self { user: format!("{user} {user} 1"), group: format!("{group} {group} 1") }
+    }
+
+    /// In a child that is in a new user namespace: makes its user known there.
+    pub(super) fn write(&self) -> bool {
+        tell(c"/proc/self/setgroups", b"deny")
+            && tell(c"/proc/self/uid_map", self.user.as_bytes())
+            && tell(c"/proc/self/gid_map", self.group.as_bytes())
+    }
+}
+
+/// In the child: makes the namespaces, within a user namespace or with one of their own.
+fn make_inside(maps: &Maps, within: Option<RawFd>) -> bool {
     // The keeper lets nobody look into it, and would not be let write about itself. The child has
     // memory of its own.
     // SAFETY: the call takes numbers, and concerns the child only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
-    // SAFETY: the call takes flags, and concerns the child only.
-    if unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) } != 0 {
-        return false;
-    }
-    let written = tell(c"/proc/self/setgroups", b"deny")
-        && tell(c"/proc/self/uid_map", maps.user.as_bytes())
-        && tell(c"/proc/self/gid_map", maps.group.as_bytes());
-    if written {
+    // SAFETY: the calls take numbers and a descriptor that is open, and concern the child only.
+    let made = unsafe {
+        match within {
+            Some(user) => {
+                libc::setns(user, libc::CLONE_NEWUSER) == 0
+                    && libc::unshare(libc::CLONE_NEWNET) == 0
+            }
+            None => libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) == 0 && maps.write(),
+        }
+    };
+    if made {
         loopback_up();
     }
-    written
+    made
 }
 
 fn tell(path: &std::ffi::CStr, words: &[u8]) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::enclosure::Enclosure;
 use super::landlock::Abi;
 use super::network;
 
@@ -12,6 +13,15 @@ pub struct Support {
     pub landlock: i32,
     /// How the network can be closed to commands.
     pub network: NetworkWay,
+}
+
+/// How commands are kept from outliving their keeper, when it is killed with its guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessWay {
+    /// The kernel ends them with it: they are in a process namespace.
+    Namespace,
+    /// The next command of Mainstay finds them by a stamp that they cannot remove.
+    Stamp,
 }
 
 /// How the network can be closed to commands.
@@ -37,8 +47,15 @@ impl Support {
         SUPPORT.get_or_init(|| {
             let abi = Abi::of_kernel();
             // On a thread that ends: this one keeps its network.
-            let separate = std::thread::spawn(|| network::separate().is_some()).join();
-            Self { landlock: abi.0, network: NetworkWay::of(abi, separate.unwrap_or(false)) }
+            let tried = std::thread::Builder::new()
+                .spawn(|| network::separate(None).is_some())
+                .map(|tried| {
+                    // A panic there would have been told.
+                    tried.join().unwrap_or(false)
+                });
+            // Without a thread it is asked for, and whoever starts a command finds out.
+            let separate = tried.unwrap_or(true);
+            Self { landlock: abi.0, network: NetworkWay::of(abi, separate) }
         })
     }
 
@@ -70,6 +87,18 @@ impl Support {
             ),
         }
         losses
+    }
+}
+
+impl ProcessWay {
+    /// Tries it out.
+    pub fn of_kernel() -> Self {
+        // Only what is in a sandbox is put into a namespace.
+        if Abi::of_kernel().0 > 0 && Enclosure::is_possible() {
+            Self::Namespace
+        } else {
+            Self::Stamp
+        }
     }
 }
 

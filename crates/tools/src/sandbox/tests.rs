@@ -146,6 +146,7 @@ fn the_usual_sandbox_writes_caches_and_hides_keys_and_what_is_mainstays() {
     for path in [".mainstay", ".cargo/registry", ".cargo/bin", ".npm", ".config/gh"] {
         fs::create_dir_all(home.join(path)).unwrap();
     }
+    fs::create_dir_all(home.join(".cache/huggingface/token")).unwrap();
     let own = [home.join(".mainstay"), place.at("store.db"), place.at("store.db-wal")];
     let sandbox =
         Wishes::default().sandbox_with(&[], &place.at("work"), &environment(&home), &own).unwrap();
@@ -161,6 +162,15 @@ fn the_usual_sandbox_writes_caches_and_hides_keys_and_what_is_mainstays() {
         "store.db-wal",
         "home/.config/gh/hosts.yml",
         "home/.ssh/id",
+        "home/.Xauthority",
+        "home/.config/github-copilot/hosts.json",
+        "home/snap/firefox/common/.mozilla/firefox/x/cookies.sqlite",
+        "home/.local/share/fish/fish_history",
+        "home/.m2/settings.xml",
+        "home/.s3cfg",
+        "home/.authinfo",
+        "home/.cache/huggingface/token",
+        "home/.local/share/com.vercel.cli/auth.json",
     ] {
         assert!(sandbox.hides(&place.at(path)), "{path}");
     }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::landlock::Abi;
+use super::made_caches::MadeCaches;
 use super::{Network, Sandbox, caches};
 
 /// Where everybody writes.
@@ -27,8 +28,26 @@ const PLACES: &[&str] = &[
 /// Where programs keep what opens doors, below the user's directory.
 const SECRETS: &[&str] = &[
     ".ssh",
+    ".putty",
+    ".config/putty",
+    ".rhosts",
     ".gnupg",
+    ".config/age",
+    ".step",
     ".netrc",
+    ".authinfo",
+    ".authinfo.gpg",
+    ".curlrc",
+    ".wgetrc",
+    ".msmtprc",
+    ".config/msmtp",
+    ".mbsyncrc",
+    ".fetchmailrc",
+    ".offlineimaprc",
+    ".davfs2/secrets",
+    ".smbcredentials",
+    ".Xauthority",
+    ".ICEauthority",
     ".pgpass",
     ".my.cnf",
     ".git-credentials",
@@ -36,17 +55,55 @@ const SECRETS: &[&str] = &[
     ".config/gh",
     ".config/glab-cli",
     ".config/hub",
+    ".config/github-copilot",
+    ".config/tea",
     ".aws",
     ".azure",
     ".boto",
+    ".s3cfg",
+    ".passwd-s3fs",
+    ".config/linode-cli",
+    ".config/scw",
+    ".config/stripe",
+    ".config/netlify",
+    ".netlify",
+    ".config/heroku",
+    ".fly",
+    ".railway",
+    ".supabase",
+    ".wrangler",
+    ".config/.wrangler",
+    ".cloudflared",
+    ".config/cloudflared",
+    ".ngrok2",
+    ".config/ngrok",
+    ".local/share/com.vercel.cli",
+    ".config/com.vercel.cli",
+    ".vercel/auth.json",
+    ".huggingface",
+    ".kaggle",
+    ".config/kaggle",
+    ".databrickscfg",
+    ".snowsql",
+    ".snowflake",
+    ".config/snowflake",
+    ".config/sentry",
+    ".sentryclirc",
     ".config/gcloud",
     ".config/doctl",
     ".config/hcloud",
     ".oci",
     ".kube",
+    ".minikube",
+    ".config/helm/registry",
+    ".config/argocd",
+    ".argocd",
+    ".talos",
     ".docker/config.json",
     ".config/containers/auth.json",
     ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".pulumi/credentials.json",
     ".vault-token",
     ".npmrc",
     ".yarnrc.yml",
@@ -54,32 +111,106 @@ const SECRETS: &[&str] = &[
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".gem/credentials",
+    ".local/share/gem/credentials",
+    ".m2/settings.xml",
     ".m2/settings-security.xml",
+    ".sbt/.credentials",
+    ".ivy2/.credentials",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".config/pypoetry/auth.toml",
+    ".local/share/uv/credentials",
+    ".hex/hex.config",
+    ".nuget/NuGet/NuGet.Config",
+    ".config/NuGet/NuGet.Config",
+    ".dput.cf",
     ".config/op",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/Bitwarden CLI",
+    ".config/keepassxc",
     ".config/sops",
     ".config/rclone",
+    ".config/borg",
+    ".config/filezilla",
+    ".filezilla",
+    ".config/remmina",
+    ".local/share/remmina",
     ".password-store",
     ".local/share/keyrings",
     ".local/share/kwalletd",
     ".mozilla",
+    ".config/mozilla",
+    ".librewolf",
     ".thunderbird",
     ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/google-chrome-unstable",
     ".config/chromium",
     ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".local/share/epiphany",
+    "snap/firefox",
+    "snap/chromium",
+    "snap/brave",
+    "snap/opera",
+    "snap/thunderbird",
+    "snap/signal-desktop",
+    "snap/bitwarden",
+    ".var/app",
+    ".local/share/evolution",
+    ".config/evolution",
     ".config/Signal",
+    ".config/Element",
+    ".config/discord",
+    ".config/Slack",
+    ".local/share/TelegramDesktop",
+    ".purple",
     ".bitcoin",
     ".ethereum",
     ".electrum",
+    ".config/solana",
+    ".monero",
+    ".config/Exodus",
     ".claude/.credentials.json",
     ".codex/auth.json",
     ".gemini/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+    ".config/io.datasette.llm/keys.json",
+    ".config/goose/secrets.yaml",
+    ".hermes",
+    ".aider.conf.yml",
     ".bash_history",
     ".zsh_history",
+    ".zhistory",
+    ".history",
+    ".sh_history",
+    ".ash_history",
+    ".local/share/fish/fish_history",
+    ".config/nushell/history.txt",
+    ".config/nushell/history.sqlite3",
+    ".local/share/powershell/PSReadLine",
+    ".local/share/atuin",
+    ".lesshst",
+    ".viminfo",
+    ".local/state/nvim/shada",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".mongodb",
+    ".irb_history",
+    ".pry_history",
     ".python_history",
     ".psql_history",
     ".mysql_history",
     ".node_repl_history",
 ];
+
+/// The same below a cache that commands write. Nothing new can be made beside a hidden place, so these
+/// are hidden only where they are.
+const SECRETS_IN_CACHES: &[&str] =
+    &[".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".cache/keepassxc"];
 
 /// What of `.ssh` is no secret, and needed to reach anybody.
 const SSH_SHOWN: &[&str] =
@@ -110,18 +241,28 @@ pub struct Wishes {
     pub show: Vec<String>,
     /// Whether commands reach the network.
     pub network: Network,
+    /// Where it is written down which caches were made for tools. Without it none are made.
+    pub made_caches: Option<PathBuf>,
 }
 
 impl Wishes {
-    /// Makes the caches of the tools that are used in a workspace, which they could not make inside.
-    pub fn make_caches(&self, workspace: &Path, environment: &[(OsString, OsString)]) {
+    /// Makes the caches of the tools that are used in a workspace, which they could not make inside. They
+    /// are there as long as what is returned is.
+    pub fn make_caches(
+        &self,
+        workspace: &Path,
+        environment: &[(OsString, OsString)],
+    ) -> Option<MadeCaches> {
+        let record = self.made_caches.as_deref()?;
         if self.mode == Mode::Off || Abi::of_kernel().0 == 0 {
-            return;
+            return None;
         }
         let user = User { environment };
         let path = environment.iter().find(|(name, _)| name == "PATH");
         let path = path.and_then(|(_, path)| path.to_str()).unwrap_or_default();
-        caches::make(path, workspace, user.home().as_deref(), user.cargo().as_deref());
+        let (home, cargo) = (user.home(), user.cargo());
+        let missing = caches::missing(path, workspace, home.as_deref(), cargo.as_deref());
+        MadeCaches::make(record, &missing)
     }
 
     /// The sandbox for a workspace. `own` is what belongs to Mainstay, which is always hidden.
@@ -204,8 +345,12 @@ impl User<'_> {
         let cargo = self.cargo().into_iter();
         let cargo =
             cargo.flat_map(|cargo| [cargo.join("credentials"), cargo.join("credentials.toml")]);
-        let home = self.home().into_iter();
-        home.flat_map(|home| SECRETS.iter().map(move |secret| home.join(secret))).chain(cargo)
+        let below_home = |secrets: &'static [&str]| {
+            let home = self.home().into_iter();
+            home.flat_map(|home| secrets.iter().map(move |secret| home.join(secret)))
+        };
+        let in_caches = below_home(SECRETS_IN_CACHES).filter(|secret| secret.exists());
+        below_home(SECRETS).chain(in_caches).chain(cargo)
     }
 
     /// What is read though it is in a directory with secrets.

@@ -1,16 +1,16 @@
 //! Puts states back, so that it can be interrupted anywhere and done again.
 //!
-//! Each path is changed by one rename, one removal or one change of its mode. So after a crash each
+//! Each path is changed by one exchange, one removal or one change of its mode. So after a crash each
 //! is as it was, or as it is to be, or there is nothing where one kind of thing makes way for
-//! another; and doing it all again leads to the same end.
+//! another; and doing it all again leads to the same end. What somebody saves meanwhile is not lost:
+//! see [`crate::replacing`].
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use mainstay_store::fsatomic;
 use serde::{Deserialize, Serialize};
 
 use super::escape::{escaped, unescaped};
@@ -18,6 +18,11 @@ use super::look::{look, mode};
 use super::scan::Limits;
 use super::state::State;
 use crate::Workplace;
+use crate::files::{Stop, hash};
+use crate::replacing::{
+    Content, Expected, Former, GivenWay, New, Replacement, Site, SlotTurn, Version, create, remove,
+    replace,
+};
 
 /// A path that is to be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,18 +44,22 @@ pub struct Restored {
     pub left: Vec<(PathBuf, String)>,
 }
 
-/// Takes the steps. `fetch` answers the bytes of an object; `name` is part of the names of temporary
-/// files, the same each time these steps are taken. A path that is neither as it was nor as it is to
-/// be was changed by somebody else, and is left.
+/// Takes the steps. `fetch` answers the bytes of an object. A path that is neither as it was nor as it is
+/// to be was changed by somebody else, and is left.
 pub fn restore(
     workplace: &Workplace,
     steps: &[PathChange],
-    name: &str,
     fetch: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
 ) -> Restored {
+    workplace.edit_slots.recover();
     let limits = Limits { secret: None, ..Limits::default() };
-    let mut restoring =
-        Restoring { name, fetch, restored: Restored::default(), touched: BTreeSet::new() };
+    let mut restoring = Restoring {
+        workplace,
+        limits: &limits,
+        fetch,
+        restored: Restored::default(),
+        touched: BTreeSet::new(),
+    };
     let mut todo = Vec::new();
     for step in steps {
         let path = unescaped(&step.path);
@@ -63,8 +72,7 @@ pub fn restore(
         {
             todo.push((path, now, &step.to));
         } else {
-            let words = "someone else changed it just now".to_owned();
-            restoring.restored.left.push((path, words));
+            restoring.restored.left.push((path, CHANGED.to_owned()));
         }
     }
     restoring.take(todo);
@@ -86,8 +94,11 @@ pub fn with_closed_directories(mut steps: Vec<PathChange>) -> Vec<PathChange> {
     steps
 }
 
+const CHANGED: &str = "someone else changed it just now";
+
 struct Restoring<'a> {
-    name: &'a str,
+    workplace: &'a Workplace,
+    limits: &'a Limits,
     fetch: &'a mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
     restored: Restored,
     /// Directories whose names changed.
@@ -103,15 +114,8 @@ impl Restoring<'_> {
             if makes_way(now, to) {
                 match self.remove(path, now) {
                     Ok(()) => *now = State::Absent,
-                    Err(error) => {
+                    Err(words) => {
                         failed.insert(path.clone());
-                        let words = match error.kind() {
-                            io::ErrorKind::DirectoryNotEmpty => {
-                                "it is not empty: it contains something that is not restored"
-                                    .to_owned()
-                            }
-                            _ => error.to_string(),
-                        };
                         self.restored.left.push((path.clone(), words));
                     }
                 }
@@ -151,16 +155,75 @@ impl Restoring<'_> {
         self.restored.done = todo.len() - failed.len();
     }
 
-    fn remove(&mut self, path: &Path, now: &State) -> io::Result<()> {
-        self.open_parent(path)?;
-        let removed = match now {
-            State::Directory { .. } => fs::remove_dir(path),
-            _ => fs::remove_file(path),
-        };
-        match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+    fn remove(&mut self, path: &Path, now: &State) -> Result<(), String> {
+        self.open_parent(path).map_err(|error| error.to_string())?;
+        if !is_directory(now) {
+            return self.change(path, now, None);
+        }
+        match fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                Err("it is not empty: it contains something that is not restored".to_owned())
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
             _ => Ok(()),
         }
+    }
+
+    /// Puts something new, or nothing, in the place of a file or a link that is as it was looked at.
+    fn change(&self, path: &Path, now: &State, new: Option<New<'_>>) -> Result<(), String> {
+        let slot = self.workplace.edit_slots.open(path);
+        let mut slot = slot.and_then(|slot| slot.take(&Stop::default()).ok().flatten());
+        let replacement = self.replacement(path, now, new, slot.as_mut());
+        match replacement.map_err(|error| error.to_string())? {
+            Replacement::Made(_) | Replacement::Unguarded => Ok(()),
+            Replacement::Changed => Err(CHANGED.to_owned()),
+            Replacement::Kept(name) => Err(format!("{CHANGED}; see {}", name.to_string_lossy())),
+        }
+    }
+
+    fn replacement(
+        &self,
+        path: &Path,
+        now: &State,
+        new: Option<New<'_>>,
+        mut slot: Option<&mut SlotTurn>,
+    ) -> io::Result<Replacement> {
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        // Since the steps began, much may have happened.
+        let looked = look(self.workplace, path, self.limits);
+        if looked.state != *now {
+            return Ok(Replacement::Changed);
+        }
+        let site = Site::of(path)?;
+        let pieces: Vec<&[u8]> = looked.objects.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        let content = pieces.concat();
+        let hash = hash(&content);
+        let expected = found.map(|found| Expected {
+            identity: (found.dev(), found.ino()),
+            content: match now {
+                State::File { .. } => Content::Bytes(&content, &hash),
+                _ => Content::Version(Version::of(&found)),
+            },
+        });
+        let Some(expected) = expected else {
+            return Ok(match new.map(|new| create(&site, new, slot)).transpose()? {
+                None | Some(true) => Replacement::Made(Former::default()),
+                Some(false) => Replacement::Changed,
+            });
+        };
+        let replacement = match new {
+            Some(new) => replace(&site, &expected, new, slot.as_deref_mut())?,
+            None => remove(&site, &expected, slot.as_deref_mut())?,
+        };
+        let Replacement::Made(former) = replacement else { return Ok(replacement) };
+        Ok(match former.give_way(&site, &expected, new, slot)? {
+            GivenWay::NotNeeded => Replacement::Made(Former::default()),
+            GivenWay::Yes => Replacement::Changed,
+        })
     }
 
     fn make(&mut self, path: &Path, now: &State, to: &State) -> Result<(), String> {
@@ -183,13 +246,15 @@ impl Restoring<'_> {
                     content.extend((self.fetch)(object)?);
                 }
                 self.open_parent(path).map_err(failed)?;
-                let temporary = self.temporary_beside(path);
-                fsatomic::put(path, &temporary, &content, *mode).map_err(failed)
+                self.change(
+                    path,
+                    now,
+                    Some(New::File { content: &content, hash: &hash(&content), mode: *mode }),
+                )
             }
             (_, State::Link { target }) => {
                 self.open_parent(path).map_err(failed)?;
-                let temporary = self.temporary_beside(path);
-                fsatomic::put_link(path, &temporary, &unescaped(target)).map_err(failed)
+                self.change(path, now, Some(New::Link { target: &unescaped(target) }))
             }
         }
     }
@@ -204,10 +269,6 @@ impl Restoring<'_> {
         }
         self.touched.insert(parent.to_owned());
         Ok(())
-    }
-
-    fn temporary_beside(&self, path: &Path) -> PathBuf {
-        path.with_file_name(format!(".mainstay-{}.tmp", self.name))
     }
 }
 

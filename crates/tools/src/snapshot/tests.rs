@@ -92,6 +92,11 @@ impl Place {
 
     /// Takes every step from one tree to another.
     fn go_back(&self, from: &Scanned, to: &Scanned) -> Restored {
+        self.go_back_while(from, to, || {})
+    }
+
+    /// The same, with something that happens each time a content was fetched.
+    fn go_back_while(&self, from: &Scanned, to: &Scanned, meanwhile: impl Fn()) -> Restored {
         let (mut before, mut after) = (HashMap::new(), HashMap::new());
         self.states(&to.root, &to.workspace, &mut before);
         self.states(&from.root, &from.workspace, &mut after);
@@ -107,7 +112,31 @@ impl Place {
             .filter(|step| step.from != step.to)
             .collect();
         let steps = with_closed_directories(steps);
-        restore(&self.workplace(), &steps, "test", &mut |hash| Ok(self.objects[hash].clone()))
+        restore(&self.workplace(), &steps, &mut |hash| {
+            meanwhile();
+            Ok(self.objects[hash].clone())
+        })
+    }
+}
+
+#[test]
+fn what_somebody_saves_while_files_are_put_back_is_left() {
+    let mut place = Place::new();
+    place.put("changed", "first");
+    place.put("removed", "first");
+    let first = place.scan();
+    place.put("changed", "second");
+    fs::remove_file(place.directory.path().join("removed")).unwrap();
+    let second = place.scan();
+    let save = || {
+        place.put("changed", "theirs");
+        place.put("removed", "theirs");
+    };
+    let restored = place.go_back_while(&second, &first, save);
+    assert_eq!(restored.left.len(), 2, "{restored:?}");
+    assert!(restored.left.iter().all(|(_, why)| why.contains("just now")), "{restored:?}");
+    for name in ["changed", "removed"] {
+        assert_eq!(fs::read_to_string(place.directory.path().join(name)).unwrap(), "theirs");
     }
 }
 

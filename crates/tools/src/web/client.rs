@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +23,7 @@ use url::{Host, Url};
 
 use super::address::closed;
 use super::place;
+use crate::aside::aside;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -207,8 +208,9 @@ impl Resolve for Guarded {
 }
 
 async fn system_lookup(name: String) -> io::Result<Vec<IpAddr>> {
-    let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-    Ok(found.map(|address| address.ip()).collect())
+    let look = move || (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    let found = aside("names", look).await.map_err(io::Error::other)??;
+    Ok(found.into_iter().map(|address| address.ip()).collect())
 }
 
 fn tls(encrypted: bool) -> Result<ClientConfig, String> {

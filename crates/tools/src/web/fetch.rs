@@ -19,9 +19,10 @@ use super::body::{self, Body};
 use super::client::Web;
 use super::document::{self, Document};
 use super::place;
+use crate::aside::aside;
 use crate::reader::{Pages, Reader};
 use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
-use crate::{Fact, Outcome, Piece, schema};
+use crate::{Fact, Outcome, Piece, WholeOutput, schema};
 
 /// The most addresses of a call, and how many are fetched at once.
 const MOST: usize = 10;
@@ -179,7 +180,7 @@ impl Fetch {
         }
         let cut = body.cut;
         let address = last.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = aside("document", move || {
             let body = body.unpacked()?;
             let cut = cut || body.cut;
             document::read(body, &content_type, &address).map(|document| (document, cut))
@@ -289,7 +290,7 @@ fn outcome(given: &Arguments, all: Vec<Got>) -> Outcome {
         let fact = got.origin.map(|origin| Fact::Outside { origin });
         outcome.facts.extend(fact.filter(|fact| !outcome.facts.contains(fact)));
     }
-    outcome.whole = cut.then(|| whole.into_bytes());
+    outcome.whole = cut.then(|| Box::new(WholeOutput { bytes: whole.into_bytes(), spooled: None }));
     outcome
 }
 

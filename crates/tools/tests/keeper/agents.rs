@@ -234,6 +234,7 @@ async fn heavy_an_agent_killed_at_any_time_leaves_no_doubt() {
         tokio::time::sleep(Duration::from_micros(round * 200)).await;
         agent.kill_and_wait();
         let found = match scene.keeper.attach(&name, "session").await {
+            Attached::Silent => panic!("it does not answer"),
             Attached::Alive(_) => match scene.keeper.poll("call").await {
                 Ok(_) => Some(in_time(scene.keeper.ended("call")).await.unwrap()),
                 Err(_) => None,
@@ -341,4 +342,110 @@ async fn a_keeper_that_dies_after_it_was_reached_is_lost_and_knows_its_jobs_stil
     assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Gone));
     assert!(matches!(scene.keeper.collect(&name, "call"), Collected::InDoubt(_)));
     assert!(running(&mark).is_empty());
+}
+
+/// The directories of keepers.
+fn directories(scene: &Scene) -> Vec<String> {
+    let entries = std::fs::read_dir(scene.spool()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn keepers_that_are_side_by_side_leave_no_directory() {
+    let scene = Scene::new();
+    let agents: Vec<_> = (0..6).map(|_| scene.another()).collect();
+    for agent in &agents {
+        let name = agent.name().await.unwrap();
+        agent.run(&name, &job("call", "seq 20000")).await.unwrap();
+    }
+    // Each of them has looked at the others by now.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for agent in &agents {
+        agent.leave().await;
+    }
+    until("no directory is left", PATIENCE, || directories(&scene).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_keeper_whose_work_was_taken_up_leaves_no_directory() {
+    let scene = Scene::new();
+    let mut agent = scene.agent(PATIENCE, "call", "echo out; sleep 0.5");
+    let name = keeper_name(&mut agent);
+    until("the command runs", PATIENCE, || {
+        matches!(scene.keeper.collect(&name, "call"), Collected::Running)
+    })
+    .await;
+    agent.kill_and_wait();
+    assert!(matches!(scene.keeper.attach(&name, "session").await, Attached::Alive(_)));
+    scene.keeper.ended("call").await.unwrap();
+    scene.keeper.leave().await;
+    until("no directory is left", PATIENCE, || directories(&scene).is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_a_dead_keeper_may_be_asked_for_is_kept_and_the_rest_is_cleared_up() {
+    let scene = Scene::new();
+    let mut agent = scene.agent(Duration::ZERO, "call", "seq 100000");
+    let name = keeper_name(&mut agent);
+    let output = scene.spool().join(&name).join("output-call");
+    until("the command wrote much", PATIENCE, || output.exists()).await;
+    // While anybody lives who may ask, nothing is touched.
+    mainstay_tools::keeper::clear_up(&scene.spool(), |_| false);
+    assert!(output.exists());
+    agent.kill_and_wait();
+    until("the long output goes", PATIENCE, || {
+        mainstay_tools::keeper::clear_up(&scene.spool(), |asked| asked == name);
+        !output.exists()
+    })
+    .await;
+    assert!(matches!(scene.keeper.collect(&name, "call"), Collected::Ended(_)));
+    mainstay_tools::keeper::clear_up(&scene.spool(), |_| false);
+    assert_eq!(directories(&scene), [""; 0]);
+    assert!(!scene.spool().exists());
+}
+
+/// Commands that try not to be found, with as many processes as they have.
+const HIDING: &[(&str, usize)] = &[
+    ("(env -i setsid sleep MARK &); env -i setsid sleep MARK", 2),
+    ("(prlimit --locks=0:0 env -i setsid sleep MARK &); sleep MARK", 2),
+    ("(prlimit --locks=0:0 --rss=0:0 env -i setsid sleep MARK &); sleep MARK", 2),
+    ("(env -i setsid sh -c '(sleep MARK &)'); sleep MARK", 2),
+];
+
+#[tokio::test]
+async fn what_hides_from_a_keeper_killed_with_its_guard_is_found_by_its_stamp() {
+    for (command, processes) in HIDING {
+        let scene = Scene::new();
+        let mark = mark();
+        let mut agent = scene.agent(PATIENCE, "call", &command.replace("MARK", &mark));
+        let name = keeper_name(&mut agent);
+        until("the command runs", PATIENCE, || running(&mark).len() == *processes).await;
+        // Another keeper's processes hide as well, and are kept.
+        let other = crate::scene::mark();
+        let living = scene.keeper.name().await.unwrap();
+        let mut kept = job("kept", &command.replace("MARK", &other));
+        kept.background = true;
+        scene.keeper.start(&living, &kept).await.unwrap();
+        until("the other one runs", PATIENCE, || running(&other).len() == *processes).await;
+        let worker = worker(&scene, &name);
+        agent.stop();
+        kill(parent(worker).unwrap().0);
+        kill(worker);
+        agent.kill_and_wait();
+        until("the worker is dead", PATIENCE, || parent(worker).is_none()).await;
+        // One that hides altogether may have been found by who clears up elsewhere.
+        assert!(!running(&mark).is_empty(), "{command}");
+        let survey = mainstay_tools::keeper::survey(&scene.spool());
+        let outlived: Vec<i32> = survey.outlived.iter().map(|left| left.pid).collect();
+        assert!(running(&mark).iter().all(|pid| outlived.contains(pid)), "{command}: {survey:?}");
+        assert!(!running(&other).iter().any(|pid| outlived.contains(pid)), "{command}: {survey:?}");
+        let kept: Vec<_> =
+            survey.keepers.iter().map(|keeper| (&keeper.name, keeper.jobs)).collect();
+        assert_eq!(kept, [(&living, 1)], "{command}");
+        mainstay_tools::keeper::clear_up(&scene.spool(), |_| false);
+        assert_eq!(running(&mark), [0; 0], "{command}");
+        assert_eq!(running(&other).len(), *processes, "{command}");
+        assert_eq!(directories(&scene), [living], "{command}");
+        scene.keeper.leave().await;
+    }
 }

@@ -17,3 +17,4 @@ mod process;
 mod sandbox;
 mod scene;
 mod shell;
+mod silent;

@@ -10,7 +10,7 @@ use mainstay_tools::keeper::{Collected, Ended, Exit, Job, KillReason, Limits, Pr
 use mainstay_tools::sandbox::{Sandbox, Specification, Support};
 use serde_json::Value;
 
-use crate::scene::{Scene, children, in_time, job, kill, parent, until, worker};
+use crate::scene::{Scene, children, in_time, job, kill, parent, until, working};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -23,15 +23,6 @@ fn counting(key: &str, file: &Path) -> Job {
 
 fn lines(file: &Path) -> usize {
     std::fs::read_to_string(file).unwrap_or_default().lines().count()
-}
-
-/// A scene whose keeper works, with the keeper's name and the number of its worker.
-async fn working() -> (Scene, String, i32) {
-    let scene = Scene::new();
-    let name = in_time(scene.keeper.name()).await.unwrap();
-    in_time(scene.keeper.run(&name, &job("first", "true"))).await.unwrap();
-    let worker = worker(&scene, &name);
-    (scene, name, worker)
 }
 
 /// Begins a job, or runs it where it is not ready.

@@ -1,7 +1,8 @@
 //! The `process` tool.
 
 use mainstay_tools::{
-    Fact, Invocation, KnownProcess, Outcome, Process, ProcessState, Settled, Tool, Workplace,
+    Action, Fact, Invocation, KnownProcess, Outcome, Process, ProcessState, Settled, Tool,
+    Workplace,
 };
 use serde_json::{Value, json};
 
@@ -100,6 +101,7 @@ async fn a_process_that_ended_while_no_agent_ran_is_told() {
         keeper: keeper.clone(),
         command: "sleep".to_owned(),
         state,
+        input: None,
     };
     workplace.processes.load([
         known("p", ProcessState::Running),
@@ -152,6 +154,7 @@ async fn a_process_of_a_killed_agent_is_reached_by_the_next() {
         keeper,
         command: format!("sleep {mark}"),
         state: ProcessState::Running,
+        input: None,
     }]);
     let (_, text, _) = process(&workplace, "l", json!({ "action": "list" })).await;
     assert!(text.contains(": running for"), "{text}");
@@ -159,4 +162,36 @@ async fn a_process_of_a_killed_agent_is_reached_by_the_next() {
     assert!(text.contains("p: ended, killed"), "{text}");
     assert!(running(&mark).is_empty());
     scene.keeper.leave().await;
+}
+
+#[tokio::test]
+async fn a_text_for_a_process_comes_with_all_that_it_was_given_before() {
+    let scene = Scene::new();
+    let workplace = workplace(&scene);
+    let write = |text: &str| json!({ "action": "write", "process": "p", "text": text });
+    let action = |workplace: &Workplace, text: &str| {
+        let arguments = write(text);
+        Process.action(&Invocation {
+            id: "t",
+            session: "session",
+            arguments: &arguments,
+            workplace,
+        })
+    };
+    let input = |before: Option<&str>, text: &str| Action::Input {
+        command: "sh".to_owned(),
+        before: before.map(str::to_owned),
+        text: text.to_owned(),
+    };
+    process(&workplace, "p", json!({ "action": "start", "command": "sh" })).await;
+    assert_eq!(action(&workplace, "echo x"), input(Some(""), "echo x"));
+    assert_eq!(process(&workplace, "t", write("echo x")).await.1, "Written.");
+    assert_eq!(process(&workplace, "t", write(" y")).await.1, "Written.");
+    assert_eq!(action(&workplace, "#;z\n"), input(Some("echo x y"), "#;z\n"));
+    // Whoever takes the process over does not know what it was given.
+    let known = workplace.processes.get("p").unwrap();
+    let other = Workplace::new(scene.directory.path(), scene.keeper.clone());
+    other.processes.load([KnownProcess { input: None, ..known }]);
+    assert_eq!(action(&other, "ls\n"), input(None, "ls\n"));
+    process(&workplace, "s", json!({ "action": "stop", "process": "p" })).await;
 }

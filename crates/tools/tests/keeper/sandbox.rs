@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use mainstay_testkit::capability::Capability;
 use mainstay_testkit::process::example;
-use mainstay_tools::sandbox::{Network, Sandbox, Specification};
+use mainstay_tools::sandbox::{Network, ProcessWay, Sandbox, Specification};
 use tempfile::TempDir;
 
-use crate::scene::{Scene, in_time, job, mark, running, until};
+use crate::scene::{Scene, in_time, is_first, job, kill, mark, numbers, parent, running, until};
 
 /// An ordinary user without a name, and root where the tests run as root.
 const USERS: [Option<u32>; 2] = [None, Some(64_321)];
@@ -258,7 +259,9 @@ async fn commands_of_a_sandbox_signal_each_other_and_die_with_their_call() {
     let mut server = job("server", &format!("sleep {mark}"));
     (server.background, server.sandbox) = (true, Some(sandbox.clone()));
     let status = scene.keeper.start(&name, &server).await.unwrap();
-    let mut kill = job("kill", &format!("kill -- -{}", status.pid));
+    // By the number that it has for them.
+    let inside = *numbers(status.pid).last().unwrap();
+    let mut kill = job("kill", &format!("kill -- -{inside}"));
     kill.sandbox = Some(sandbox.clone());
     let ended = in_time(scene.keeper.run(&name, &kill)).await.unwrap();
     assert_eq!(ended.how.code(), 0, "{}", ended.output.text());
@@ -285,4 +288,126 @@ async fn commands_of_a_sandbox_signal_each_other_and_die_with_their_call() {
         until(&command, Duration::from_secs(2), || running(&mark).is_empty()).await;
     }
     scene.keeper.leave().await;
+}
+
+/// Whether there are process namespaces here.
+fn is_enclosable() -> bool {
+    Capability::ProcessNamespace.require(ProcessWay::of_kernel() == ProcessWay::Namespace)
+}
+
+/// What a command sees of processes: its own number, that of the first one's parent, and all there are.
+const LOOK: &str = "echo $$ $PPID; cat /proc/$$/comm /proc/self/comm; ls /proc | grep -c '^[0-9]'; \
+                    kill -9 1 2>/dev/null; sleep 0.01; cat /proc/1/stat | cut -d' ' -f4";
+
+#[test]
+fn commands_see_each_other_and_no_other_processes() {
+    if !is_enclosable() {
+        return;
+    }
+    for user in users() {
+        let place = Place::new(user);
+        for network in [Network::Open, Network::Closed] {
+            let sandbox = Sandbox { network, ..place.sandbox() };
+            let told = place.run(&sandbox, &[LOOK, "exit 7", "kill -9 $$", "(sleep 5 &); true"]);
+            let lines: Vec<&str> = told.lines().collect();
+            let number: i32 = lines[0].strip_suffix(" 0").unwrap_or("0").parse().unwrap();
+            assert!((2..20).contains(&number), "{user:?}: {told}");
+            // The first process, the shell and what it runs.
+            assert_eq!(lines[1..4], ["sh", "cat", "4"], "{user:?}: {told}");
+            assert_eq!(lines[4], "0", "{user:?}: {told}");
+            assert!(told.contains("exit code 7") && told.contains("SIGKILL"), "{user:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_runs_in_a_sandbox_ends_with_its_keeper_also_when_all_are_killed_at_once() {
+    if !is_enclosable() {
+        return;
+    }
+    for user in users() {
+        let place = Place::new(user);
+        for network in [Network::Open, Network::Closed] {
+            let mark = mark();
+            let sandbox = Sandbox { network, ..place.sandbox() };
+            let hidden = format!(
+                "(prlimit --locks=0:0 --rss=0:0 env -i setsid sh -c '(sleep {mark} &)'); sleep {mark}"
+            );
+            let mut agent = place.command(&sandbox, &[&hidden]);
+            let mut agent = mainstay_testkit::process::Running::spawn(&mut agent);
+            let two = || running(&mark).len() == 2;
+            mainstay_testkit::process::wait_for("the command", Duration::from_secs(10), two);
+            // All that is above it: the first process of the namespace, the worker and the guard.
+            let commands = running(&mark);
+            let root = commands.iter().map(|pid| parent(*pid).unwrap().0);
+            let first = root.clone().find(|pid| is_first(*pid)).expect("an orphan fell to it");
+            let worker = parent(first).unwrap().0;
+            let guard = parent(worker).unwrap().0;
+            agent.stop();
+            for pid in [guard, worker] {
+                kill(pid);
+            }
+            agent.kill_and_wait();
+            let gone = || running(&mark).is_empty();
+            mainstay_testkit::process::wait_for("its end", Duration::from_secs(10), gone);
+        }
+    }
+}
+
+#[tokio::test]
+async fn when_the_first_process_of_a_namespace_is_killed_the_next_command_gets_another() {
+    if !is_enclosable() {
+        return;
+    }
+    let scene = Scene::new();
+    let mut endings = scene.keeper.endings();
+    let name = scene.keeper.name().await.unwrap();
+    let sandbox = Sandbox { write: vec!["/dev/null".into()], ..Sandbox::default() };
+    let sandboxed = |key: &str, line: &str| {
+        let mut job = job(key, line);
+        job.sandbox = Some(Specification::from(&sandbox));
+        job
+    };
+    for round in 0..3 {
+        let mark = mark();
+        let left = sandboxed(&format!("left {round}"), &format!("sleep {mark} & echo started"));
+        let ended = in_time(scene.keeper.run(&name, &left)).await.unwrap();
+        assert_eq!(ended.output.text(), "started\n");
+        let process = &ended.left[0];
+        assert_eq!(Some(process.inside), Some(numbers(process.pid).last().copied()));
+        let first = parent(process.pid).unwrap().0;
+        assert!(is_first(first), "{ended:?}");
+        if round < 2 {
+            kill(first);
+            // Until it is buried, its namespace takes processes in and kills them.
+            let buried = || !std::path::Path::new(&format!("/proc/{first}")).exists();
+            mainstay_testkit::process::wait_for("its end", Duration::from_secs(10), buried);
+        } else {
+            // What another command ends is told like any other end.
+            let inside = process.inside.unwrap();
+            let end = sandboxed("end", &format!("kill {inside}"));
+            in_time(scene.keeper.run(&name, &end)).await.unwrap();
+        }
+        let ending = in_time(endings.recv()).await.unwrap();
+        assert_eq!(ending.key, left.key);
+        assert!(running(&mark).is_empty());
+    }
+    scene.keeper.leave().await;
+}
+
+#[test]
+fn a_command_that_hides_all_it_can_is_still_known_for_one() {
+    for user in users() {
+        let place = Place::new(user);
+        let agent = shown(&place.at("agent"));
+        let plain = format!("{agent} kept");
+        // Neither its variables, nor its limits, nor who is above it tell any more.
+        let hidden = format!(
+            "env -i setsid prlimit --locks=0:0 --rss=0:0 --msgqueue=819200:819200 {agent} kept"
+        );
+        let told = place.run(&place.sandbox(), &[&plain, &hidden]);
+        assert_eq!(told.matches("kept: true").count(), 2, "{user:?}: {told}");
+        let outside = Command::new(place.at("agent")).arg("kept").output().unwrap();
+        assert_eq!(String::from_utf8(outside.stdout).unwrap(), "kept: false\n");
+    }
 }

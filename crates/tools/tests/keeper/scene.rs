@@ -100,6 +100,15 @@ pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("it ends in time")
 }
 
+/// A scene whose keeper works, with the keeper's name and the number of its worker.
+pub(crate) async fn working() -> (Scene, String, i32) {
+    let scene = Scene::new();
+    let name = in_time(scene.keeper.name()).await.unwrap();
+    in_time(scene.keeper.run(&name, &job("first", "true"))).await.unwrap();
+    let worker = worker(&scene, &name);
+    (scene, name, worker)
+}
+
 /// The worker of a keeper, from its log.
 pub(crate) fn worker(scene: &Scene, name: &str) -> i32 {
     let log = std::fs::read_to_string(scene.spool().join(name).join("log")).unwrap();
@@ -116,10 +125,23 @@ pub(crate) fn parent(pid: i32) -> Option<(i32, char)> {
     Some((fields.next()?.parse().ok()?, state))
 }
 
-/// The children of a process.
+/// The numbers of a process in all process namespaces that it can be seen from, its own last.
+pub(crate) fn numbers(pid: i32) -> Vec<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    line.split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+/// Whether a process is the first of a process namespace below this one.
+pub(crate) fn is_first(pid: i32) -> bool {
+    matches!(numbers(pid)[..], [_, .., 1])
+}
+
+/// The children of a process. One that only holds a process namespace for others is none.
 pub(crate) fn children(of: i32) -> Vec<(i32, char)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pids = pids.filter(|pid| !is_first(*pid));
     pids.filter_map(|pid| parent(pid).filter(|(parent, _)| *parent == of).map(|(_, s)| (pid, s)))
         .collect()
 }

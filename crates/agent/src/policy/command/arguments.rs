@@ -41,21 +41,6 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The same words, with the values of these options made plain, where each is one word.
-    pub(super) fn without_values(&self, valued: Valued) -> Vec<Word> {
-        let plain: Vec<usize> =
-            self.plain_with_places(valued).into_iter().map(|(place, _)| place).collect();
-        let mut follows = false;
-        let words = self.words.iter().enumerate().map(|(place, word)| {
-            let is_option = word.head().starts_with('-');
-            let is_value = std::mem::replace(&mut follows, is_option)
-                && !is_option
-                && plain.binary_search(&place).is_err();
-            if is_value && !word.may_bring_options() { Word::of("value") } else { word.clone() }
-        });
-        words.collect()
-    }
-
     /// The values of an option.
     pub(super) fn values(&self, letter: Option<char>, names: &[&str]) -> Vec<Word> {
         let mut values = Vec::new();

@@ -1,6 +1,8 @@
 //! Verbs of the shell itself.
 
 use super::arguments::Arguments;
+use super::options::is_listed;
+use super::parse::is_name;
 use super::syntax::Word;
 use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables};
@@ -26,9 +28,12 @@ pub(super) fn judge(
             read
         }
         "exit" | "return" | "break" | "continue" | "shift" | "jobs" | "umask" | "ulimit"
-        | "times" | "dirs" | "type" | "caller" | "bg" | "fg" | "disown" | "getopts" | "suspend"
-        | "logout" => read,
-        "wait" => calculated(walk, words),
+        | "times" | "dirs" | "type" | "caller" | "bg" | "fg" | "disown" | "suspend" | "logout" => {
+            read
+        }
+        // The second word is the variable that it sets.
+        "getopts" => names(walk, words.get(1..).unwrap_or_default(), Exported::No),
+        "wait" => calculated(walk, verb, words).and(waits(walk, words)),
         "history" => {
             if words.is_empty() {
                 read
@@ -44,41 +49,33 @@ pub(super) fn judge(
             }
         }
         "shopt" => {
-            if words.iter().any(
-                |word| !matches!(word.literal().as_deref(), Some(text) if !text.contains("alias")),
-            ) {
-                Class::Execute.into()
-            } else {
-                read
-            }
+            let known =
+                |word: &Word| word.literal().is_some_and(|text| is_listed(SHELL_OPTIONS, &text));
+            if words.iter().all(known) { read } else { Class::Execute.into() }
         }
-        "test" | "[" | "let" => calculated(walk, words),
-        "unset" => names(walk, words, false),
+        "test" | "[" | "let" => calculated(walk, verb, words),
+        "unset" => names(walk, words, Exported::No),
         "read" => {
             walk.takes_words();
-            names(walk, words, false)
+            names(walk, &without_values(words, "adinNptu"), Exported::No)
         }
         "mapfile" | "readarray" => {
             if Arguments::of(words).may_have("C", &[]) {
                 Class::Execute.into()
             } else {
                 walk.takes_words();
-                names(walk, words, false)
+                names(walk, &without_values(words, "dnOsuc"), Exported::No)
             }
         }
-        "export" => names(walk, words, true),
+        "export" => names(walk, words, Exported::Yes),
         "declare" | "typeset" | "local" | "readonly" => {
             let exports = words.iter().any(|word| {
                 word.may_be_option()
                     && word.literal().is_none_or(|text| text.contains(['x', 'n', 'f']))
             });
-            names(walk, words, exports)
+            names(walk, words, if exports { Exported::Yes } else { Exported::No })
         }
-        "printf" => match words.first().map(Word::literal) {
-            Some(Some(first)) if first.starts_with("-v") => names(walk, &words[1..], false),
-            Some(None) if words[0].may_be_option() => Class::Execute.into(),
-            _ => read,
-        },
+        "printf" => printf(walk, words),
         "alias" => {
             if words.is_empty() {
                 read
@@ -113,6 +110,11 @@ pub(super) fn judge(
     })
 }
 
+/// Options of `shopt` that change neither which files wildcards find nor what words run.
+const SHELL_OPTIONS: &str = "\
+    -s -u -q -p nullglob failglob globstar nocaseglob nocasematch lastpipe inherit_errexit \
+    checkwinsize huponexit xpg_echo";
+
 /// Options of the shell that only make it stricter or say more.
 fn is_set(text: &str) -> bool {
     const NAMES: [&str; 8] =
@@ -124,32 +126,98 @@ fn is_set(text: &str) -> bool {
 }
 
 /// A test or a calculation: a place in an array that it is given may hold a command.
-fn calculated(walk: &Walk<'_>, words: &[Word]) -> Finding {
+fn calculated(walk: &Walk<'_>, verb: &str, words: &[Word]) -> Finding {
     if words.iter().any(|word| walk.hides_code(word)) {
-        Finding::from(Class::Execute).and(Class::Destructive)
+        return Finding::from(Class::Execute).and(Class::Destructive);
+    }
+    if verb == "let" && words.iter().any(|word| variables::are_mentioned(&word.known())) {
+        Class::Execute.into()
     } else {
         Class::Read.into()
     }
 }
 
+/// `wait -p NAME` puts a number into a variable.
+fn waits(walk: &mut Walk<'_>, words: &[Word]) -> Classes {
+    let place = words.iter().position(|word| word.head().starts_with("-p"));
+    match place {
+        Some(place) => {
+            names(walk, words.get(place + 1..place + 2).unwrap_or_default(), Exported::No).classes
+        }
+        None => Classes::READ,
+    }
+}
+
+/// Whether commands get to see the values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exported {
+    Yes,
+    No,
+}
+
+/// `printf`, which gives its text to a variable after `-v`.
+fn printf(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
+    let Some(first) = words.first() else { return Class::Read.into() };
+    match first.literal() {
+        None if first.may_be_option() => Class::Execute.into(),
+        Some(text) if text == "-v" => {
+            let name = words.get(1..2).unwrap_or_default();
+            names(walk, name, Exported::No)
+        }
+        Some(text) if text.starts_with("-v") => names(walk, &[Word::of(&text[2..])], Exported::No),
+        _ => Class::Read.into(),
+    }
+}
+
+/// The words without the values of these options, which are no names. `-a NAME` is one.
+fn without_values(words: &[Word], valued: &str) -> Vec<Word> {
+    let mut kept = Vec::new();
+    let mut follows = false;
+    for word in words {
+        let is_value = std::mem::take(&mut follows);
+        let text = word.literal().unwrap_or_default();
+        if let Some(letters) = text.strip_prefix('-').filter(|_| !is_value) {
+            // The first that takes a value takes the rest, or the next word.
+            let takes = letters.char_indices().find(|(_, letter)| valued.contains(*letter));
+            if let Some((place, letter)) = takes {
+                let rest = &letters[place + 1..];
+                follows = rest.is_empty() && letter != 'a';
+                if letter == 'a' && !rest.is_empty() {
+                    kept.push(Word::of(rest));
+                }
+            }
+        } else if !is_value {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
 /// Verbs that give values to variables.
-fn names(walk: &mut Walk<'_>, words: &[Word], exports: bool) -> Finding {
-    let mut classes = calculated(walk, words).classes;
+fn names(walk: &mut Walk<'_>, words: &[Word], exported: Exported) -> Finding {
+    let mut classes = calculated(walk, "", words).classes;
     for word in words {
         let head = word.head();
-        if head.starts_with('-') {
+        if head.starts_with('-') && word.literal().is_some() {
             continue;
         }
         let name = head.split(['=', '[', '+']).next().unwrap_or_default().to_owned();
-        if name.is_empty() {
+        let is_whole = word.literal().is_some() || head.contains('=');
+        if !is_name(&name) || !is_whole {
             // Nobody sees which variable it is.
             classes = classes.with(Class::Execute);
             continue;
         }
+        // What stands in brackets is calculated.
+        if variables::are_mentioned(
+            head.split('=').next().unwrap_or_default().trim_start_matches(&name),
+        ) {
+            classes = classes.with(Class::Execute);
+        }
         let value = word.after(&format!("{name}="));
         let text = value.as_ref().and_then(Word::literal);
         let sets = value.is_some();
-        classes = classes.and(if exports && sets {
+        classes = classes.and(if exported == Exported::Yes && sets {
             variables::exported(&name, text.as_deref())
         } else {
             variables::assigned(&name, text.as_deref())

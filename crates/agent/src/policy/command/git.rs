@@ -1,69 +1,11 @@
 //! `git`, by what it is told to do.
 
-use super::arguments::{Arguments, Valued};
+use super::known::git::{SETTINGS, TASKS, Task};
+use super::options::{Given, Options, is_listed};
 use super::syntax::Word;
 use super::walk::{Finding, Walk};
-use super::{Class, Classes};
-
-/// Only look. Those with a way to write to a file or to run something are looked at more closely.
-const LOOKING: [&str; 32] = [
-    "status",
-    "log",
-    "diff",
-    "show",
-    "blame",
-    "annotate",
-    "rev-parse",
-    "describe",
-    "ls-files",
-    "ls-tree",
-    "cat-file",
-    "shortlog",
-    "whatchanged",
-    "name-rev",
-    "merge-base",
-    "rev-list",
-    "count-objects",
-    "check-ignore",
-    "check-attr",
-    "var",
-    "version",
-    "diff-tree",
-    "diff-index",
-    "diff-files",
-    "for-each-ref",
-    "show-ref",
-    "show-branch",
-    "range-diff",
-    "grep",
-    "cherry",
-    "verify-commit",
-    "fsck",
-];
-
-/// Change the repository or the files in it, in a way that git itself can take back.
-const CHANGING: [&str; 20] = [
-    "add",
-    "commit",
-    "mv",
-    "rm",
-    "switch",
-    "merge",
-    "cherry-pick",
-    "revert",
-    "init",
-    "apply",
-    "am",
-    "notes",
-    "stage",
-    "update-index",
-    "write-tree",
-    "commit-tree",
-    "sparse-checkout",
-    "mergetool",
-    "read-tree",
-    "hash-object",
-];
+use super::{Class, Classes, verbs};
+use crate::policy::place::PathPlace;
 
 /// Judges `git`. Returns `None` for another verb.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
@@ -73,6 +15,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
     let code = Finding::from(Class::Execute);
     let mut place = 0;
     let mut elsewhere = Classes::READ;
+    let mut directories = Vec::new();
     loop {
         let Some(word) = words.get(place) else { return Some(Class::Read.into()) };
         let Some(text) = word.literal() else {
@@ -86,17 +29,23 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
         };
         match text.as_str() {
             "--version" | "--help" | "-v" | "-h" | "--html-path" | "--exec-path" => {
-                return Some(Class::Read.into());
+                // With more words it opens a page of the manual.
+                let alone = words.len() == place + 1;
+                return Some(if alone { Class::Read.into() } else { code });
             }
             "--no-pager"
             | "-P"
             | "--no-optional-locks"
             | "--literal-pathspecs"
-            | "--no-replace-objects"
-            | "--bare" => place += 1,
+            | "--no-replace-objects" => place += 1,
             "-C" => {
                 let path = words.get(place + 1).cloned().unwrap_or_else(Word::anything);
-                elsewhere = elsewhere.and(walk.writes(&path));
+                elsewhere = elsewhere.and(match walk.place(&path) {
+                    PathPlace::Inside | PathPlace::Root | PathPlace::Temporary => Classes::READ,
+                    PathPlace::Git => Class::Execute.into(),
+                    PathPlace::Outside => Class::WriteOutside.into(),
+                });
+                directories.push(path);
                 place += 2;
             }
             "-c" => {
@@ -113,48 +62,33 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
     let task = words[place].literal().unwrap_or_default();
     let rest = &words[place + 1..];
     let mut finding = judge_task(walk, &task, rest);
-    // Outside the workspace, looking is all that stays harmless.
-    if finding.classes != Classes::READ && elsewhere.has(Class::WriteOutside) {
-        finding = finding.and(Class::WriteOutside).forgotten();
+    if !finding.classes.has(Class::Execute) && place == 0 {
+        finding.remembered = remembered(&task, rest, finding.classes);
     }
-    if finding.classes.worst() <= Class::Execute && finding.remembered.is_none() && place == 0 {
-        finding.remembered = match task.as_str() {
-            "stash" | "remote" | "worktree" | "submodule" | "bisect" | "lfs" | "notes" => {
-                let second = rest.first().and_then(Word::literal);
-                second
-                    .filter(|word| word.chars().all(|next| next.is_ascii_lowercase()))
-                    .map(|second| vec!["git".to_owned(), task.clone(), second])
-            }
-            _ if is_known(&task) => Some(vec!["git".to_owned(), task.clone()]),
-            _ => None,
-        };
-        if finding.classes.has(Class::Execute) {
-            finding.remembered = None;
-        }
+    // Its settings may name programs, which git runs even to look.
+    if walk.is_made_repository(&directories) {
+        finding = finding.and(Class::Execute).forgotten();
+    }
+    // Outside the workspace, looking is all that stays harmless.
+    if finding.classes != Classes::READ && elsewhere != Classes::READ {
+        finding = finding.and(elsewhere).forgotten();
     }
     Some(finding)
 }
 
-fn is_known(task: &str) -> bool {
-    LOOKING.contains(&task)
-        || CHANGING.contains(&task)
-        || matches!(
-            task,
-            "branch"
-                | "tag"
-                | "checkout"
-                | "restore"
-                | "reset"
-                | "rebase"
-                | "fetch"
-                | "pull"
-                | "push"
-                | "clone"
-                | "ls-remote"
-                | "config"
-                | "format-patch"
-                | "archive"
-        )
+/// What "always" remembers: what git is told to do, and where it reaches the network all of the words.
+fn remembered(task: &str, rest: &[Word], classes: Classes) -> Option<Vec<String>> {
+    if classes.worst() > Class::Execute {
+        return None;
+    }
+    let words: Vec<Word> = std::iter::once(Word::of(task)).chain(rest.iter().cloned()).collect();
+    if classes.has(Class::Network) {
+        return verbs::remembered("git", &words);
+    }
+    let has_second = TASKS.iter().any(|known| known.names.contains(&format!("{task}:")));
+    let second = rest.first().and_then(Word::literal).filter(|_| has_second);
+    let second = second.filter(|word| word.chars().all(|next| next.is_ascii_lowercase()));
+    Some(["git".to_owned(), task.to_owned()].into_iter().chain(second).collect())
 }
 
 /// Settings that change how something looks, or who is named.
@@ -163,225 +97,150 @@ fn is_harmless(setting: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("color.")
         || name.starts_with("advice.")
-        || matches!(
-            name.as_str(),
-            "core.quotepath" | "user.name" | "user.email" | "init.defaultbranch"
-        )
-        || matches!(name.as_str(), "commit.gpgsign" | "tag.gpgsign" | "diff.renames" | "log.date")
+        || is_listed(SETTINGS, &name)
         || name == "core.pager" && matches!(value, "" | "cat")
 }
 
-fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
-    let spoken: Valued = match task {
-        "commit" | "tag" | "merge" | "stash" | "notes" => {
-            ("mF", &["message", "author", "date", "file"])
-        }
-        _ => ("", &[]),
-    };
-    let words = Arguments::of(rest).without_values(spoken);
-    let arguments = Arguments::of(&words);
-    let plain = arguments.plain(("mFCctSLUnlO", &[]));
-    let first = rest.first().and_then(Word::literal).unwrap_or_default();
-    let hidden = arguments.may_hide_options();
-    let code = Finding::from(Class::Execute);
-    let destroys = Finding::from(Class::Destructive);
-    let changes = Finding::from(Class::WriteInside);
-    let reads = Finding::from(Class::Read);
-    let reaches = Finding::from(Class::Network);
-    if LOOKING.contains(&task) {
-        if hidden
-            || arguments.may_have("", &["ext-diff", "textconv", "open-files-in-pager", "exec"])
-        {
-            return code;
-        }
-        if task == "grep" && arguments.may_have("O", &[]) {
-            return code;
-        }
-        let mut finding = reads;
-        for path in arguments.values(None, &["output"]) {
-            // `--output-indicator-new` and its like take a sign.
-            finding = finding.and(walk.writes(&path));
-        }
-        return finding;
+/// The entry for a task, and the words that follow what names it.
+fn find<'w>(task: &str, rest: &'w [Word]) -> Option<(&'static Task, &'w [Word])> {
+    // Options may stand before the second word, as in `git remote -v add`.
+    let second = rest.iter().position(|word| !word.head().starts_with('-'));
+    let named = second.and_then(|place| rest[place].literal());
+    let longer = named.as_ref().map(|named| format!("{task}:{named}"));
+    let with = |name: &str| TASKS.iter().find(|known| is_listed(known.names, name));
+    if let Some(known) = longer.and_then(|name| with(&name)) {
+        // Nothing but what is shown may stand before it.
+        let place = second.unwrap_or(0);
+        let shown = rest[..place].iter().all(|word| {
+            word.literal().is_some_and(|text| is_listed("-v --verbose -q --quiet", &text))
+        });
+        return shown.then(|| (known, &rest[place + 1..]));
     }
-    if hidden {
-        return code.and(Class::Destructive);
-    }
-    if CHANGING.contains(&task) {
-        return match task {
-            "mergetool" => code,
-            "init" => {
-                if arguments.may_have("", &["template", "separate-git-dir"]) {
-                    code
-                } else {
-                    let paths = arguments.plain(("b", &["initial-branch", "object-format"]));
-                    paths.iter().fold(changes, |found, path| found.and(walk.writes(path)))
-                }
-            }
-            "apply" | "am" if arguments.may_have("", &["unsafe-paths", "directory"]) => {
-                changes.and(Class::WriteOutside)
-            }
-            "switch" if arguments.may_have("fC", &["force", "discard-changes", "force-create"]) => {
-                destroys
-            }
-            "rm" if arguments.may_have("f", &["force"]) => destroys,
-            _ => changes,
-        };
-    }
-    match task {
-        "branch" if arguments.may_have("DMCf", &["force"]) => destroys,
-        "branch" if arguments.may_have("dmcut", &["delete", "move", "copy", "set-upstream-to"]) => {
-            changes
+    match with(task) {
+        Some(known) => Some((known, rest)),
+        // Without a second word.
+        None if second.is_none() || task == "stash" || task == "config" => {
+            let known = with(&format!("{task}:"))?;
+            let options_only = rest.first().is_none_or(|word| word.head().starts_with('-'));
+            options_only.then_some((known, rest))
         }
-        "branch" if arguments.may_have("", &["edit-description"]) => code,
-        "branch" if plain.is_empty() || arguments.may_have("alrv", LISTING) => reads,
-        "branch" => changes,
-        "tag" if arguments.may_have("df", &["delete", "force"]) => destroys,
-        "tag" if plain.is_empty() || arguments.may_have("ln", LISTING) => reads,
-        "tag" => changes,
-        "remote" => match first.as_str() {
-            "" | "-v" | "get-url" => reads,
-            "show" | "update" | "prune" => reaches,
-            _ => changes.and(Class::Network),
-        },
-        "reflog" => match first.as_str() {
-            "expire" | "delete" => destroys,
-            _ => reads,
-        },
-        "config" => match arguments.may_have("l", &["get", "get-all", "get-regexp", "list"])
-            || matches!(first.as_str(), "list" | "get")
-        {
-            true if !arguments.may_have("e", &["edit", "unset", "add", "replace-all"]) => reads,
-            // Settings name programs that git runs.
-            _ => code,
-        },
-        "symbolic-ref" if plain.len() <= 1 && !arguments.may_have("d", &["delete"]) => reads,
-        "stash" => match first.as_str() {
-            "list" | "show" => reads,
-            "drop" | "clear" => destroys,
-            _ => changes,
-        },
-        "worktree" => match first.as_str() {
-            "list" => reads,
-            "add" => {
-                let paths = Arguments::of(&rest[1..]).plain(("bB", &[]));
-                paths.iter().take(1).fold(changes, |found, path| found.and(walk.writes(path)))
-            }
-            "remove" if arguments.may_have("f", &["force"]) => destroys,
-            _ => changes,
-        },
-        "checkout" => {
-            let files = rest.iter().any(|word| {
-                word.literal().is_none_or(|text| text == "--" || text == "." || text.contains("./"))
-            });
-            let forced = arguments.may_have("fBp", &["force", "ours", "theirs", "patch"]);
-            // A path without a mark looks like a branch.
-            let paths = plain.iter().any(|word| word.head().contains('.') || plain.len() > 1);
-            let creates = arguments.may_have("b", &["orphan"]);
-            if files || forced || paths && !creates { destroys } else { changes }
-        }
-        "restore" => {
-            if arguments.may_have("S", &["staged"]) && !arguments.may_have("W", &["worktree"]) {
-                changes
-            } else {
-                destroys
-            }
-        }
-        "reset" => {
-            if arguments.may_have("", &["hard", "merge", "keep"]) {
-                destroys
-            } else {
-                changes
-            }
-        }
-        "clean" => {
-            if arguments.may_have("n", &["dry-run"]) && !arguments.may_have("f", &["force"]) {
-                reads
-            } else {
-                destroys
-            }
-        }
-        "rebase" => {
-            if arguments.may_have("xi", &["exec", "interactive", "edit-todo"]) {
-                code
-            } else {
-                changes
-            }
-        }
-        "bisect" => match first.as_str() {
-            "run" => code,
-            "log" | "view" => reads,
-            _ => changes,
-        },
-        "submodule" => match first.as_str() {
-            "" | "status" | "summary" => reads,
-            "foreach" => code,
-            "deinit" => destroys,
-            _ => changes.and(Class::Network),
-        },
-        "format-patch" => {
-            let places = arguments.values(Some('o'), &["output-directory"]);
-            places.iter().fold(changes, |found, path| found.and(walk.writes(path)))
-        }
-        "archive" => {
-            if arguments.may_have("", &["exec"]) {
-                return code;
-            }
-            let paths = arguments.values(Some('o'), &["output"]);
-            let found = paths.iter().fold(reads, |found, path| found.and(walk.writes(path)));
-            if arguments.may_have("", &["remote"]) { found.and(Class::Network) } else { found }
-        }
-        "fetch" | "pull" | "clone" | "ls-remote" | "push" => remote(walk, task, rest, reaches),
-        // Deletes what could be put back, or is a name that settings gave to a command.
-        "gc" | "prune" | "filter-branch" | "filter-repo" | "update-ref" | "replace" | "repack" => {
-            destroys
-        }
-        _ => code,
+        None => None,
     }
 }
 
-const LISTING: &[&str] = &[
-    "list",
-    "all",
-    "remotes",
-    "show-current",
-    "contains",
-    "merged",
-    "no-merged",
-    "points-at",
-    "verbose",
-];
+fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
+    let words = &walk.with_values(rest);
+    let Some((known, rest)) = find(task, words) else { return unlisted(task, words) };
+    let Ok(given) = Options::read_by(known.options, rest) else { return unlisted(task, words) };
+    let code = Finding::from(Class::Execute);
+    if given.hidden {
+        return if known.class == Class::Read { code } else { code.and(Class::Destructive) };
+    }
+    let (letters, names) = known.losing;
+    let mut finding = if given.has(letters, names) {
+        Finding::from(known.class).and(Class::Destructive)
+    } else {
+        Finding::from(class(task, known, &given))
+    };
+    for path in &given.written {
+        finding = finding.and(walk.writes(path));
+    }
+    if known.brings_files {
+        walk.note_any_write();
+    }
+    match task {
+        "init" => given.plain.iter().fold(finding, |found, path| found.and(walk.writes(path))),
+        "worktree" if known.class == Class::WriteInside => {
+            given.plain.iter().take(1).fold(finding, |found, path| found.and(walk.writes(path)))
+        }
+        "archive" if given.has("", "remote") => finding.and(Class::Network),
+        "remote" | "submodule" if known.class == Class::Network => finding.and(Class::WriteInside),
+        "fetch" | "pull" | "clone" | "ls-remote" | "push" => remote(walk, task, &given, finding),
+        _ => finding,
+    }
+}
 
-fn remote(walk: &Walk<'_>, task: &str, rest: &[Word], reaches: Finding) -> Finding {
-    let arguments = Arguments::of(rest);
-    let valued: Valued =
-        ("bojcuJ", &["branch", "depth", "origin", "jobs", "config", "upload-pack"]);
-    let runs = ["upload-pack", "receive-pack", "exec", "template", "config"];
-    let transport = |word: &Word| word.head().contains("::") || word.head().starts_with("--u");
-    // `-u` of `push` sets an upstream; elsewhere it names a program.
-    let named = task != "push" && task != "pull" && arguments.may_have("uc", &[]);
-    if named || arguments.may_have("", &runs) || rest.iter().any(transport) {
-        return Finding::from(Class::Execute).and(Class::Network);
+/// What an option or a task does that is not listed: settings may give it a meaning, and some of those
+/// that are not listed lose what cannot be put back.
+fn unlisted(task: &str, rest: &[Word]) -> Finding {
+    let finding = verbs::unlisted(rest);
+    let second = rest.iter().find(|word| !word.head().starts_with('-')).and_then(Word::literal);
+    let longer = format!("{task}:{}", second.unwrap_or_default());
+    let loses = TASKS.iter().any(|known| {
+        known.class == Class::Destructive
+            && (is_listed(known.names, task) || is_listed(known.names, &longer))
+    });
+    let reaches = is_listed("fetch pull clone ls-remote push remote submodule", task);
+    let finding = if reaches { finding.and(Class::Network) } else { finding };
+    // A force that is joined to something unknown is still one.
+    let forces = |word: &Word| {
+        is_listed("-f -D --force --hard --delete --mirror", &word.literal().unwrap_or_default())
+    };
+    if loses || rest.iter().any(forces) { finding.and(Class::Destructive) } else { finding }
+}
+
+/// The class of a task that does less with some options.
+fn class(task: &str, known: &Task, given: &Given<'_>) -> Class {
+    let lists = given.has("l", "list contains no-contains merged no-merged points-at show-current");
+    match task {
+        "branch" if given.has("DMCf", "force") => Class::Destructive,
+        "branch" if given.has("dmctu", "delete move copy set-upstream-to unset-upstream") => {
+            Class::WriteInside
+        }
+        "branch" if given.plain.is_empty() || lists || given.has("arv", "all remotes verbose") => {
+            Class::Read
+        }
+        "tag" if given.has("df", "delete force") => Class::Destructive,
+        "tag" if given.plain.is_empty() || lists || given.has("n", "") => Class::Read,
+        "symbolic-ref" if given.plain.len() > 1 => Class::Execute,
+        // Settings name programs that git runs.
+        "config" => match given.has("l", "list get get-all get-regexp") {
+            true => Class::Read,
+            false if is_listed(known.names, "config:list") => Class::Read,
+            false => Class::Execute,
+        },
+        "checkout" if takes_files(given) => Class::Destructive,
+        "restore" if !given.has("S", "staged") || given.has("W", "worktree") => Class::Destructive,
+        "clean" if given.has("n", "dry-run") && !given.has("f", "force") => Class::Read,
+        "archive" => Class::Read,
+        _ => known.class,
+    }
+}
+
+/// Whether `checkout` takes files from the history: a path without a mark looks like a branch.
+fn takes_files(given: &Given<'_>) -> bool {
+    let creates = given.has("b", "orphan");
+    let is_path = |word: &&Word| {
+        word.literal().is_none_or(|text| text == "." || text.contains("./") || text.contains('.'))
+    };
+    !creates && (given.plain.iter().any(is_path) || given.plain.len() > 1)
+}
+
+fn remote(walk: &Walk<'_>, task: &str, given: &Given<'_>, reaches: Finding) -> Finding {
+    // A transport of its own, or a repository whose hooks run here.
+    let runs = |word: &&Word| {
+        let head = word.head();
+        let is_local = head.starts_with("file:")
+            || head.contains('/') && !head.contains("://") && !head.contains(':');
+        head.contains("::") || task == "push" && (is_local || head == ".")
+    };
+    if given.plain.iter().any(runs) {
+        return reaches.and(Class::Execute);
     }
     match task {
         "push" => {
-            let forced = arguments
-                .may_have("fd", &["force", "force-with-lease", "delete", "mirror", "prune"]);
-            let refs = arguments.plain(valued).into_iter().skip(1).any(|word| {
+            let refs = given.plain.iter().skip(1).any(|word| {
                 word.head().starts_with(['+', ':'])
                     || word.literal().is_none() && word.head().is_empty()
             });
-            if forced || refs { reaches.and(Class::Destructive) } else { reaches }
+            if refs { reaches.and(Class::Destructive) } else { reaches }
         }
         "clone" => {
-            let plain = arguments.plain(valued);
             let here = Word::of("repository");
-            let target = plain.get(1).copied().unwrap_or(&here);
+            let target = given.plain.get(1).copied().unwrap_or(&here);
             reaches.and(walk.writes(target))
         }
-        "fetch" if arguments.may_have("f", &["force"]) => reaches.and(Class::Destructive),
         "fetch" | "ls-remote" => reaches,
-        _ if arguments.may_have("f", &["force"]) => reaches.and(Class::Destructive),
         _ => reaches.and(Class::WriteInside),
     }
 }

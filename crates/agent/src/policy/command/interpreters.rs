@@ -1,10 +1,11 @@
-//! Verbs that read programs: shells, scripting languages, `sed` and `awk`.
+//! Verbs that read programs: shells and scripting languages.
 
-use super::arguments::{Arguments, Valued};
-use super::syntax::Word;
+use super::known::wrapping::SHELL;
+use super::parse::{Dialect, Parser, ParserState};
+use super::syntax::{Command, Word};
 use super::verbs::{is_plain, mentioned};
 use super::walk::{Finding, StandardInput, Walk};
-use super::{Class, Classes};
+use super::{Class, awk, verbs};
 
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish"];
 
@@ -49,6 +50,25 @@ pub(super) fn is_one(verb: &str) -> bool {
     SHELLS.contains(&verb) || is_language(verb) || EDITORS.contains(&verb) || is_awk(verb)
 }
 
+/// Whether a line starts nothing but a shell that reads lines from its input, as they stand there.
+pub(super) fn reads_lines(line: &str) -> bool {
+    let mut state = ParserState { fuel: 1000, ..ParserState::default() };
+    let (script, error) = Parser::new(line, Dialect::Bash, 0, &mut state).all();
+    let [list] = script.as_slice() else { return false };
+    let [(_, pipeline)] = list.parts.as_slice() else { return false };
+    let [Command::Simple(simple)] = pipeline.as_slice() else { return false };
+    let plain = simple.redirects.is_empty() && simple.assignments.is_empty() && error.is_none();
+    let Some((verb, words)) = simple.words.split_first().filter(|_| plain) else { return false };
+    let name = verb.literal().unwrap_or_default();
+    let name = name.strip_prefix("/usr").unwrap_or(&name);
+    let is_shell = matches!(name.strip_prefix("/bin/").unwrap_or(name), "sh" | "bash" | "dash");
+    let options = SHELL.read(words);
+    // An interactive one expands `!` by what was typed in others.
+    is_shell
+        && options
+            .is_ok_and(|given| given.plain.is_empty() && !given.hidden && !given.has("cio", ""))
+}
+
 fn is_language(verb: &str) -> bool {
     // `python3.12`
     let plain = verb.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
@@ -70,10 +90,10 @@ pub(super) fn judge(
         // A payload may look like an option, and then is none for some shells.
         let options = words.iter().filter(|word| word.head().starts_with(['-', '+']));
         let said = mentioned(&options.map(Word::known).collect::<Vec<_>>().join(" "));
-        return Some(shell(walk, words, input).and(said));
+        return Some(shell(walk, verb, words, input).and(said));
     }
     if is_awk(verb) {
-        return Some(awk(words));
+        return Some(awk::judge(words));
     }
     if is_language(verb) {
         return Some(language(verb, words, input));
@@ -81,7 +101,7 @@ pub(super) fn judge(
     EDITORS.contains(&verb).then(|| Finding::from(Class::Execute))
 }
 
-fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
+fn shell(walk: &mut Walk<'_>, verb: &str, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let mut place = 0;
     let mut commands = false;
@@ -101,7 +121,6 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
             walk.payload(word);
         }
         match text.as_str() {
-            "--version" | "--help" if words.len() == 1 => return Class::Read.into(),
             "--" | "-" => {
                 place += 1;
                 break;
@@ -116,7 +135,9 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
             _ => break,
         }
     }
-    let rc = Arguments::of(words).may_have("", &["rcfile", "init-file"]);
+    // An option that is not listed may name a file that is run first.
+    let options = words.get(..place).unwrap_or_default();
+    let rc = SHELL.read(options).is_err();
     let rest = words.get(place..).unwrap_or_default();
     if commands {
         let Some(line) = rest.first() else {
@@ -134,8 +155,8 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
         let from_input = script.literal().is_some_and(|path| path.starts_with("/dev/"));
         if !from_input {
             let mut finding = code;
-            if let (0, Some(script)) = (place, script.literal().filter(|path| is_inner(path))) {
-                finding = finding.remembered(["sh", &script]);
+            if place == 0 && script.literal().is_some_and(|path| is_inner(&path)) {
+                finding.remembered = verbs::remembered(verb, words);
             }
             return finding;
         }
@@ -145,6 +166,7 @@ fn shell(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding 
             walk.payload(text);
             code
         }
+        StandardInput::Nothing if rest.is_empty() && rc => code,
         StandardInput::Nothing if rest.is_empty() => Class::Read.into(),
         StandardInput::File => code,
         _ => code.and(Class::Destructive),
@@ -164,11 +186,6 @@ fn language(verb: &str, words: &[Word], input: &StandardInput) -> Finding {
     let code = Finding::from(Class::Execute);
     let literals: Vec<String> =
         words.iter().map(|word| word.literal().unwrap_or_default()).collect();
-    if let [only] = literals.as_slice()
-        && matches!(only.as_str(), "--version" | "-V" | "--help")
-    {
-        return Class::Read.into();
-    }
     // Programs in the line are not read, but some of their words are known too well.
     let mut classes = mentioned(&literals.join(" "));
     if let StandardInput::Words(text) = input {
@@ -183,167 +200,15 @@ fn language(verb: &str, words: &[Word], input: &StandardInput) -> Finding {
         [module, name, ..] if module == "-m" && verb.starts_with("py") && is_plain(name) => {
             let runs_others =
                 matches!(name.as_str(), "pdb" | "timeit" | "trace" | "cProfile" | "code");
-            if runs_others { finding } else { finding.remembered([verb, "-m", name]) }
+            if runs_others {
+                finding
+            } else {
+                Finding { remembered: verbs::remembered(verb, words), ..finding }
+            }
         }
         [script, ..] if is_inner(script) && script.contains('.') => {
-            finding.remembered([verb, script])
+            Finding { remembered: verbs::remembered(verb, words), ..finding }
         }
         _ => finding,
     }
-}
-
-fn awk(words: &[Word]) -> Finding {
-    let arguments = Arguments::of(words);
-    let valued: Valued = ("FvWfmlieE", &["field-separator", "assign", "file", "source", "include"]);
-    let loads = ["file", "exec", "load", "include", "source", "dump-variables", "profile", "debug"];
-    if arguments.may_have("fElidopDe", &loads) || arguments.may_hide_options() {
-        return Class::Execute.into();
-    }
-    let Some(program) = arguments.plain(valued).first().and_then(|word| word.literal()) else {
-        return Class::Execute.into();
-    };
-    if awk_only_looks(&program) {
-        Class::Read.into()
-    } else {
-        Finding::from(Class::Execute).and(mentioned(&program))
-    }
-}
-
-/// Whether a program for `awk` has no way to run or to write anything.
-fn awk_only_looks(program: &str) -> bool {
-    if ["system", "@", "/inet", "fflush", "getline"].iter().any(|word| program.contains(word)) {
-        return false;
-    }
-    if program.replace("||", "").contains('|') {
-        return false;
-    }
-    // After `print` a greater-than sign leads to a file.
-    program.split([';', '}', '\n']).all(|statement| {
-        statement.find("print").is_none_or(|start| !statement[start..].contains('>'))
-    })
-}
-
-/// `sed`, which writes with `-i` and with `w`, and runs with `e`.
-pub(super) fn sed(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Finding {
-    let valued: Valued = ("efl", &["expression", "file", "line-length"]);
-    if arguments.may_have("f", &["file"]) || arguments.may_hide_options() {
-        return Class::Execute.into();
-    }
-    let mut scripts = arguments.values(Some('e'), &["expression"]);
-    let mut plain = arguments.plain(valued);
-    if scripts.is_empty() && !plain.is_empty() {
-        scripts.push(plain.remove(0).clone());
-    }
-    let mut classes = Classes::READ;
-    for script in &scripts {
-        let Some(script) = script.literal() else { return Class::Execute.into() };
-        match sed_writes(&script) {
-            None => return Finding::from(Class::Execute).and(mentioned(&script)),
-            Some(paths) => {
-                for path in paths {
-                    classes = classes.and(walk.writes(&Word::of(path)));
-                }
-            }
-        }
-    }
-    if arguments.may_have("i", &["in-place"]) {
-        for path in plain {
-            classes = classes.and(walk.writes(path));
-        }
-        let finding = Finding::from(classes);
-        return if classes.worst() == Class::WriteInside {
-            finding.remembered(["sed"])
-        } else {
-            finding
-        };
-    }
-    classes.into()
-}
-
-/// The files that a script for `sed` writes to. Returns `None` if it may run something or is not
-/// understood.
-fn sed_writes(script: &str) -> Option<Vec<String>> {
-    let mut writes = Vec::new();
-    let characters: Vec<char> = script.chars().collect();
-    let mut at = 0;
-    let line_end = |from: usize| {
-        characters[from..]
-            .iter()
-            .position(|next| *next == '\n')
-            .map_or(characters.len(), |n| from + n)
-    };
-    // The end of a pattern that begins at `from`, behind its delimiter.
-    let closed = |from: usize, delimiter: char| {
-        let mut place = from;
-        let mut in_brackets = false;
-        while let Some(next) = characters.get(place) {
-            match next {
-                '\\' => place += 1,
-                '\n' => return None,
-                '[' => in_brackets = true,
-                ']' => in_brackets = false,
-                // Whether brackets hide a delimiter depends on the `sed`: it is not understood.
-                next if *next == delimiter && in_brackets => return None,
-                next if *next == delimiter => return Some(place + 1),
-                _ => {}
-            }
-            place += 1;
-        }
-        None
-    };
-    while let Some(&next) = characters.get(at) {
-        match next {
-            ' ' | '\t' | '\n' | ';' | '0'..='9' | '$' | ',' | '~' | '+' | '!' | '{' | '}' => {
-                at += 1;
-            }
-            '/' => {
-                at = closed(at + 1, '/')?;
-                while matches!(characters.get(at), Some('I' | 'M')) {
-                    at += 1;
-                }
-            }
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'l'
-            | 'q' | 'Q' | 'F' => at += 1,
-            'a' | 'i' | 'c' => {
-                let mut end = line_end(at);
-                while end < characters.len() && characters[end - 1] == '\\' {
-                    end = line_end(end + 1);
-                }
-                at = end;
-            }
-            'r' | 'R' | '#' => at = line_end(at),
-            'b' | 't' | 'T' | ':' => {
-                let end = characters[at..].iter().position(|next| ";\n}".contains(*next));
-                at = end.map_or(characters.len(), |end| at + end);
-            }
-            'w' | 'W' => {
-                let end = line_end(at);
-                writes.push(characters[at + 1..end].iter().collect::<String>().trim().to_owned());
-                at = end;
-            }
-            's' | 'y' => {
-                let delimiter = *characters.get(at + 1)?;
-                if delimiter == '\\' || delimiter == '\n' {
-                    return None;
-                }
-                at = closed(at + 2, delimiter)?;
-                at = closed(at, delimiter)?;
-                while let Some(&flag) = characters.get(at) {
-                    match flag {
-                        'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' if next == 's' => at += 1,
-                        'w' if next == 's' => {
-                            let end = line_end(at);
-                            let path: String = characters[at + 1..end].iter().collect();
-                            writes.push(path.trim().to_owned());
-                            at = end;
-                        }
-                        ' ' | '\t' | ';' | '\n' | '}' => break,
-                        _ => return None,
-                    }
-                }
-            }
-            _ => return None,
-        }
-    }
-    Some(writes)
 }

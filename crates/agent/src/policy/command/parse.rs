@@ -53,6 +53,8 @@ pub(super) struct ParserState {
     pub(super) runs_values: bool,
     /// Something is calculated, and with it whatever words variables and substitutions bring.
     pub(super) calculates: bool,
+    /// The texts of calculations.
+    pub(super) calculated: Vec<String>,
     /// Something in the line is given input, which what runs within it may read too.
     pub(super) fed: bool,
 }
@@ -382,6 +384,7 @@ impl<'a> Parser<'a> {
         let mut end = length;
         if self.dialect == Dialect::Bash && self.peek_at(end) == Some('[') {
             // What stands in the brackets is calculated, and may run a command.
+            let start = self.at + end;
             while self.peek_at(end).is_some_and(|next| next != ']' && next != '\n') {
                 end += 1;
             }
@@ -389,6 +392,7 @@ impl<'a> Parser<'a> {
                 return Ok(None);
             }
             self.shared.runs_values = true;
+            self.shared.calculated.push(self.text[start..self.at + end].iter().collect());
             end += 1;
         }
         if self.peek_at(end) == Some('+') {
@@ -437,6 +441,7 @@ impl<'a> Parser<'a> {
                 if words.iter().any(calculates) {
                     self.shared.runs_values = true;
                     self.shared.calculates = true;
+                    self.shared.calculated.extend(words.iter().map(Word::known));
                 }
                 return Ok(words);
             }

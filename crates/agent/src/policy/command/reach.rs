@@ -1,39 +1,22 @@
 //! Verbs that reach the network, other hosts and containers.
 
 use super::arguments::{Arguments, Valued};
+use super::known::reaching::{
+    ASKING, CURL, DMESG, HOSTED, HOSTED_OPTIONS, IP, JOURNALCTL, OPENING, RSYNC, SCP, SOCKETS,
+    SYSTEMCTL, WGET,
+};
+use super::options::is_listed;
 use super::syntax::Word;
 use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, verbs};
-
-const ASKING: [&str; 14] = [
-    "ping",
-    "ping6",
-    "dig",
-    "nslookup",
-    "host",
-    "traceroute",
-    "tracepath",
-    "mtr",
-    "whois",
-    "nmap",
-    "arp",
-    "drill",
-    "getent",
-    "http",
-];
-
-const OPENING: [&str; 16] = [
-    "nc", "ncat", "netcat", "telnet", "ftp", "tftp", "lftp", "socat", "https", "xh", "aria2c",
-    "websocat", "openssl", "rclone", "s3cmd", "mail",
-];
 
 /// Judges a verb that reaches the network. Returns `None` if it is not one.
 pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<Finding> {
     let arguments = Arguments::of(words);
     Some(match verb {
-        "curl" | "wget" | "wget2" => fetch(walk, verb, &arguments),
-        _ if ASKING.contains(&verb) => Class::Network.into(),
-        _ if OPENING.contains(&verb) => Finding::from(Class::Network).and(Class::Execute),
+        "curl" | "wget" | "wget2" => fetch(walk, verb, words),
+        _ if is_listed(ASKING, verb) => Class::Network.into(),
+        _ if is_listed(OPENING, verb) => Finding::from(Class::Network).and(Class::Execute),
         "ssh" | "mosh" | "autossh" => {
             let valued: Valued = ("BbcDEeFIiJLlmOopQRSWw", &[]);
             if let Some(host) = arguments.first_plain(valued) {
@@ -51,143 +34,111 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             Finding::from(Class::Network).and(Class::Execute)
         }
         "scp" | "sftp" => {
-            let mut finding = Finding::from(Class::Network);
-            if arguments.may_have("SoF", &[]) || arguments.may_hide_options() {
-                finding = finding.and(Class::Execute);
-            }
-            let plain = arguments.plain(("cFiJloPSX", &[]));
-            match plain.last().filter(|target| !target.head().contains(':')) {
+            let finding = Finding::from(Class::Network);
+            let given = SCP.read(words).ok().filter(|given| !given.hidden && verb == "scp");
+            let Some(given) = given else { return Some(finding.and(Class::Execute)) };
+            match given.plain.last().filter(|target| !target.head().contains(':')) {
                 Some(target) => finding.and(walk.writes(target)),
                 None => finding,
             }
         }
-        "rsync" => rsync(walk, &arguments),
+        "rsync" => rsync(walk, words),
         "gh" | "glab" | "hub" => hosted(verb, words),
         "docker" | "podman" | "nerdctl" => container(words),
         "systemctl" | "service" | "launchctl" => {
             let first = words.first().and_then(Word::literal).unwrap_or_default();
+            let known = SYSTEMCTL.read(words).is_ok_and(|given| !given.hidden);
             match first.as_str() {
                 "status" | "show" | "is-active" | "is-enabled" | "list-units"
-                | "list-unit-files" => Class::Read.into(),
+                | "list-unit-files"
+                    if known =>
+                {
+                    Class::Read.into()
+                }
                 _ => Finding::from(Class::Privilege).and(Class::Destructive),
             }
         }
-        "journalctl" if arguments.may_have("", &["cursor-file", "setup-keys"]) => {
-            Class::WriteOutside.into()
-        }
         "journalctl" | "dmesg" => {
-            if arguments.may_have("cC", VACUUM) {
-                Class::Destructive.into()
-            } else {
-                Class::Read.into()
+            let options = if verb == "dmesg" { DMESG } else { JOURNALCTL };
+            match options.read(words) {
+                Ok(given) if !given.hidden => Class::Read.into(),
+                _ => verbs::unlisted(words).and(Class::Destructive),
             }
         }
-        "ip" | "ifconfig" | "route" | "ss" | "netstat" => {
-            let shows = words.iter().all(|word| {
-                !matches!(
-                    word.literal().as_deref(),
-                    None | Some(
-                        "add"
-                            | "del"
-                            | "set"
-                            | "up"
-                            | "down"
-                            | "flush"
-                            | "netns"
-                            | "-K"
-                            | "exec"
-                            | "-b"
-                            | "-batch"
-                            | "--kill"
-                            | "-D"
-                    )
-                )
-            });
-            if shows { Class::Read.into() } else { Class::Privilege.into() }
+        "ip" => {
+            let shows = |word: &Word| word.literal().is_some_and(|text| is_listed(IP, &text));
+            // The name of a device follows `dev`.
+            let names = |place: usize| {
+                place > 0
+                    && words[place - 1].literal().as_deref() == Some("dev")
+                    && words[place].literal().is_some()
+            };
+            let known = (0..words.len()).all(|place| shows(&words[place]) || names(place));
+            if known { Class::Read.into() } else { Class::Privilege.into() }
         }
+        "ifconfig" | "route" => {
+            let shows = |word: &Word| matches!(word.literal().as_deref(), Some("-a" | "-n"));
+            if words.iter().all(shows) { Class::Read.into() } else { Class::Privilege.into() }
+        }
+        "ss" | "netstat" => match SOCKETS.read(words) {
+            Ok(given) if !given.hidden => Class::Read.into(),
+            _ => verbs::unlisted(words).and(Class::Privilege),
+        },
         _ => return None,
     })
 }
 
-const VACUUM: &[&str] = &["vacuum-size", "vacuum-time", "vacuum-files", "rotate", "flush", "clear"];
-
-fn fetch(walk: &Walk<'_>, verb: &str, arguments: &Arguments<'_>) -> Finding {
-    let mut finding = Finding::from(Class::Network);
-    if arguments.may_hide_options() || arguments.may_have("", &["use-askpass", "engine"]) {
-        return finding.and(Class::WriteOutside).and(Class::Execute);
+fn fetch(walk: &Walk<'_>, verb: &str, words: &[Word]) -> Finding {
+    let finding = Finding::from(Class::Network);
+    let options = if verb == "curl" { CURL } else { WGET };
+    let given = options.read(words).ok().filter(|given| !given.hidden);
+    let Some(given) = given else {
+        return finding.and(Class::WriteOutside).and(verbs::unlisted(words).classes);
+    };
+    let here = Word::of(".");
+    let mut targets: Vec<&Word> = given.written.iter().collect();
+    let names_here = match verb {
+        "curl" => given.has("OJR", "remote-name remote-name-all remote-header-name"),
+        _ => targets.is_empty(),
+    };
+    if names_here {
+        targets.push(&here);
+        // The name is in the address, or the server says it.
+        walk.note_any_write();
     }
-    let mut targets = Vec::new();
-    if verb == "curl" {
-        targets.extend(arguments.values(Some('o'), &["output", "output-dir"]));
-        targets.extend(arguments.values(Some('D'), &["dump-header"]));
-        targets.extend(arguments.values(Some('c'), &["cookie-jar"]));
-        targets.extend(
-            arguments.values(None, &["trace", "trace-ascii", "libcurl", "stderr", "etag-save"]),
-        );
-        targets.extend(arguments.values(None, &["hsts", "alt-svc"]));
-        // What is told at the end may go to files.
-        let told = arguments.values(Some('w'), &["write-out"]);
-        if told.iter().any(|text| {
-            text.literal().is_none_or(|text| text.contains("%output") || text.starts_with('@'))
-        }) {
-            finding = finding.and(Class::WriteOutside);
-        }
-        if arguments.may_have("OJ", &["remote-name", "remote-name-all", "remote-header-name"]) {
-            targets.push(Word::of("."));
-        }
-        // A file of settings may say anything.
-        if arguments.may_have("K", &["config"]) {
-            return finding.and(Class::WriteOutside).and(Class::Execute);
-        }
-    } else {
-        targets.extend(arguments.values(Some('O'), &["output-document"]));
-        targets.extend(arguments.values(Some('P'), &["directory-prefix"]));
-        targets.extend(arguments.values(Some('o'), &["output-file"]));
-        targets.extend(arguments.values(Some('a'), &["append-output"]));
-        let beside = ["warc-file", "warc-tempdir", "save-cookies", "hsts-file", "rejected-log"];
-        targets.extend(arguments.values(None, &beside));
-        if arguments.may_have("e", &["execute", "config"]) {
-            return finding.and(Class::WriteOutside).and(Class::Execute);
-        }
-        if targets.is_empty() {
-            targets.push(Word::of("."));
-        }
-    }
-    for target in targets.iter().filter(|target| target.literal().as_deref() != Some("-")) {
-        finding = finding.and(walk.writes(target));
-    }
-    finding
+    // What is told at the end may go to files.
+    let told = given.values("w").chain(given.values("write-out")).any(|text| {
+        text.literal().is_none_or(|text| text.contains("%output") || text.starts_with('@'))
+    });
+    let finding = if told { finding.and(Class::WriteOutside) } else { finding };
+    targets
+        .into_iter()
+        .filter(|target| target.literal().as_deref() != Some("-"))
+        .fold(finding, |finding, target| finding.and(walk.writes(target)))
 }
 
-fn rsync(walk: &Walk<'_>, arguments: &Arguments<'_>) -> Finding {
-    let valued: Valued =
-        ("efTBM", &["rsh", "exclude", "include", "filter", "temp-dir", "rsync-path"]);
-    if arguments.may_hide_options()
-        || arguments.may_have("eM", &["rsh", "rsync-path", "remote-option"])
-    {
-        return Finding::from(Class::Execute).and(Class::Network);
-    }
-    let plain = arguments.plain(valued);
+fn rsync(walk: &Walk<'_>, words: &[Word]) -> Finding {
+    let given = RSYNC.read(words).ok().filter(|given| !given.hidden);
+    let Some(given) = given else { return verbs::unlisted(words).and(Class::Network) };
     let mut finding = Finding::from(Class::Read);
-    // Files beside what is copied, and a server that writes where its settings say.
-    let beside =
-        ["log-file", "write-batch", "only-write-batch", "backup-dir", "partial-dir", "temp-dir"];
-    if arguments.may_have("T", &beside) {
-        finding = finding.and(Class::WriteOutside);
-    }
-    if arguments.may_have("", &["daemon", "config"]) {
-        finding = finding.and(Class::Network).and(Class::Execute);
-    }
-    if plain.iter().any(|path| path.head().contains(':')) {
+    if given.plain.iter().any(|path| path.head().contains(':')) {
         finding = finding.and(Class::Network);
     }
-    if let Some(target) = plain.last().filter(|target| !target.head().contains(':')) {
-        finding = finding.and(walk.writes(target));
+    if let Some((target, sources)) = given.plain.split_last() {
+        if !target.head().contains(':') {
+            finding = finding.and(walk.writes(target));
+        }
+        for source in sources {
+            walk.note_copy(source);
+            // The settings and hooks of another repository come along.
+            if source.head().contains(':') || walk.holds_git(source) || walk.names_git(source) {
+                finding = finding.and(Class::Execute);
+            }
+        }
     }
-    if arguments.may_have("", &["delete", "delete-after", "delete-before", "remove-source-files"]) {
-        finding = finding.and(Class::Destructive);
-    }
-    finding
+    let deletes = "delete delete-after delete-before delete-during delete-delay delete-excluded \
+                   remove-source-files";
+    if given.has("", deletes) { finding.and(Class::Destructive) } else { finding }
 }
 
 /// Programs that speak to a place where code is kept.
@@ -198,12 +149,11 @@ fn hosted(verb: &str, words: &[Word]) -> Finding {
     if is("delete") || is("archive") || is("transfer") || is("merge") || is("close") {
         return finding.and(Class::Destructive);
     }
-    if is("extension") || is("alias") || is("auth") || is("codespace") || is("checkout") {
-        return finding.and(Class::Execute);
-    }
-    if is("api") {
-        // It may do all that the account may.
-        return finding.and(Class::Execute);
+    // The rest may do all that the account may, open a browser or write files.
+    let task = literals.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(":");
+    let known = HOSTED_OPTIONS.read(words).is_ok_and(|given| !given.hidden);
+    if !known || !is_listed(HOSTED, &task) {
+        return finding.and(verbs::unlisted(words).classes);
     }
     finding.remembered = verbs::remembered(verb, words).filter(|kept| kept.len() > 1);
     finding
@@ -221,7 +171,8 @@ fn container(words: &[Word]) -> Finding {
         };
     };
     let second = arguments.plain(valued).get(1).and_then(|word| word.literal()).unwrap_or_default();
-    if arguments.may_have("H", &["host", "context", "config"]) {
+    // Options before the task choose another host or other settings.
+    if arguments.first_plain(valued) != Some(0) || arguments.may_have("H", &["host", "context"]) {
         return Finding::from(Class::Execute).and(Class::Network);
     }
     let deletes = |word: &str| matches!(word, "prune" | "rm" | "rmi" | "kill" | "remove" | "down");

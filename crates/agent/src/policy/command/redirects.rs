@@ -26,6 +26,8 @@ impl Parser<'_> {
                 end += 1;
             }
             if self.peek_at(end) == Some('}') && matches!(self.peek_at(end + 1), Some('<' | '>')) {
+                let name = self.text[self.at + 1..self.at + end].iter().collect();
+                self.shared.calculated.push(name);
                 self.skip(end + 1)?;
             }
         }

@@ -4,7 +4,7 @@ use super::{Class, Classes};
 
 /// Names whose value changes what later commands are, load or run. One that ends in `*` stands for
 /// all names that begin so.
-const COMMANDING: [&str; 46] = [
+const COMMANDING: [&str; 47] = [
     "PATH",
     "IFS",
     "ENV",
@@ -49,6 +49,7 @@ const COMMANDING: [&str; 46] = [
     "FPATH",
     "DOCKER_*",
     "GCONV_PATH",
+    "GLOBIGNORE",
     "TMPDIR",
     "OPENSSL_*",
 ];
@@ -104,4 +105,16 @@ pub(super) fn assigned(name: &str, value: Option<&str>) -> Classes {
 /// What it does to give a variable a value that commands get to see.
 pub(super) fn exported(name: &str, value: Option<&str>) -> Classes {
     if is_harmless(name, value) { Classes::READ } else { Class::Execute.into() }
+}
+
+/// What it does to take a variable away from a command.
+pub(super) fn unset(name: &str) -> Classes {
+    let known = !name.is_empty() && !among(name, &COMMANDING);
+    if known || among(name, &HARMLESS) { Classes::READ } else { Class::Execute.into() }
+}
+
+/// Whether a text that is calculated names a variable that changes what commands do.
+pub(super) fn are_mentioned(text: &str) -> bool {
+    let mut names = text.split(|next: char| next != '_' && !next.is_ascii_alphanumeric());
+    names.any(|name| among(name, &COMMANDING))
 }

@@ -1,267 +1,31 @@
 //! Verbs: what a program does, judged by its name and arguments.
 
-use super::arguments::Arguments;
+use super::known::always::{SHAPES, Vary};
+use super::known::looking::{Operands, VERSION_ELSEWHERE, WHATEVER_IS_GIVEN, WITH_OPTIONS};
+use super::options::{Options, is_listed};
 use super::syntax::{Simple, Way, Word};
 use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, builtins, files, git, interpreters, reach, wrappers};
 
-/// Verbs that only look, whatever their arguments are.
-const LOOKING: [&str; 91] = [
-    "cat",
-    "ls",
-    "head",
-    "tail",
-    "wc",
-    "grep",
-    "egrep",
-    "fgrep",
-    "zgrep",
-    "pwd",
-    "echo",
-    "true",
-    "false",
-    ":",
-    "basename",
-    "dirname",
-    "realpath",
-    "readlink",
-    "stat",
-    "du",
-    "df",
-    "diff",
-    "cmp",
-    "comm",
-    "cut",
-    "tr",
-    "nl",
-    "tac",
-    "rev",
-    "fold",
-    "fmt",
-    "paste",
-    "join",
-    "expand",
-    "unexpand",
-    "column",
-    "od",
-    "hexdump",
-    "strings",
-    "md5sum",
-    "sha1sum",
-    "sha224sum",
-    "sha256sum",
-    "sha384sum",
-    "sha512sum",
-    "b2sum",
-    "cksum",
-    "sum",
-    "shasum",
-    "md5",
-    "seq",
-    "cal",
-    "uname",
-    "whoami",
-    "id",
-    "groups",
-    "uptime",
-    "free",
-    "ps",
-    "pgrep",
-    "pidof",
-    "which",
-    "whereis",
-    "printenv",
-    "locale",
-    "nproc",
-    "arch",
-    "tty",
-    "sleep",
-    "yes",
-    "jq",
-    "zcat",
-    "gzcat",
-    "bzcat",
-    "xzcat",
-    "zstdcat",
-    "base32",
-    "numfmt",
-    "factor",
-    "expr",
-    "tsort",
-    "getconf",
-    "lscpu",
-    "lsblk",
-    "size",
-    "readelf",
-    "vmstat",
-    "who",
-    "w",
-    "logname",
-    "sync",
-];
-
-/// Verbs that only look unless one of these options is given: letters, long names.
-const LOOKING_UNLESS: [(&str, &str, &[&str], Class); 20] = [
-    ("base64", "o", &["output"], Class::WriteOutside),
-    ("rg", "z", &["pre", "hostname-bin", "search-zip"], Class::Execute),
-    ("fd", "xX", &["exec", "exec-batch"], Class::Execute),
-    ("fdfind", "xX", &["exec", "exec-batch"], Class::Execute),
-    ("bat", "", &["pager", "config-file"], Class::Execute),
-    ("batcat", "", &["pager", "config-file"], Class::Execute),
-    ("lsof", "D", &[], Class::WriteOutside),
-    ("nm", "", &["plugin"], Class::Execute),
-    ("ag", "", &["pager"], Class::Execute),
-    ("date", "s", &["set"], Class::Privilege),
-    ("hostname", "Fb", &["file", "boot"], Class::Privilege),
-    ("file", "C", &["compile"], Class::WriteOutside),
-    ("tree", "o", &[], Class::WriteOutside),
-    ("less", "oO", &["log-file", "LOG-FILE"], Class::WriteOutside),
-    ("more", "", &[], Class::Read),
-    ("iconv", "o", &["output"], Class::WriteOutside),
-    ("objdump", "", &["plugin"], Class::Execute),
-    ("tokei", "", &[], Class::Read),
-    ("yq", "iIs", &["inplace", "in-place", "split-exp", "split-exp-file"], Class::WriteOutside),
-    ("shellcheck", "", &[], Class::Read),
-];
-
-/// Programs that are known and run or build what the workspace holds. Asked for their version they
-/// only look.
-const BUILDING: [&str; 60] = [
-    "cargo",
-    "rustc",
-    "rustfmt",
-    "rustup",
-    "npm",
-    "pnpm",
-    "yarn",
-    "npx",
-    "tsc",
-    "eslint",
-    "prettier",
-    "jest",
-    "vitest",
-    "vite",
-    "webpack",
-    "rollup",
-    "esbuild",
-    "go",
-    "gofmt",
-    "pip",
-    "pip3",
-    "pytest",
-    "ruff",
-    "black",
-    "mypy",
-    "pyright",
-    "isort",
-    "flake8",
-    "tox",
-    "nox",
-    "make",
-    "cmake",
-    "ninja",
-    "meson",
-    "ctest",
-    "gcc",
-    "g++",
-    "cc",
-    "c++",
-    "clang",
-    "clang++",
-    "ld",
-    "mvn",
-    "gradle",
-    "javac",
-    "dotnet",
-    "swift",
-    "xcodebuild",
-    "bazel",
-    "just",
-    "task",
-    "rake",
-    "bundle",
-    "gem",
-    "composer",
-    "phpunit",
-    "mix",
-    "stack",
-    "cabal",
-    "zig",
-];
+/// Programs that are known and run or build what the workspace holds. Their arguments are no commands.
+const BUILDING: &str = "\
+    cargo rustc rustfmt rustup npm pnpm yarn npx tsc eslint prettier jest vitest vite webpack \
+    rollup esbuild go gofmt pip pip3 pytest ruff black mypy pyright isort flake8 tox nox make \
+    cmake ninja meson ctest gcc g++ cc c++ clang clang++ ld mvn gradle javac dotnet swift \
+    xcodebuild bazel just task rake bundle gem composer phpunit mix stack cabal zig";
 
 /// Verbs after which nothing is as it was, or that a whole machine feels.
-const DESTROYING: [&str; 28] = [
-    "mkfs",
-    "fdisk",
-    "sfdisk",
-    "gdisk",
-    "parted",
-    "wipefs",
-    "mkswap",
-    "swapoff",
-    "shutdown",
-    "reboot",
-    "halt",
-    "poweroff",
-    "telinit",
-    "init",
-    "killall",
-    "pkill",
-    "killall5",
-    "skill",
-    "xkill",
-    "cryptsetup",
-    "lvremove",
-    "vgremove",
-    "pvremove",
-    "zpool",
-    "zfs",
-    "mdadm",
-    "blkdiscard",
-    "hdparm",
-];
+const DESTROYING: &str = "\
+    mkfs fdisk sfdisk gdisk parted wipefs mkswap swapoff shutdown reboot halt poweroff telinit \
+    init killall pkill killall5 skill xkill cryptsetup lvremove vgremove pvremove zpool zfs \
+    mdadm blkdiscard hdparm";
 
 /// Verbs that are for another user, the superuser first.
-const RULING: [&str; 38] = [
-    "useradd",
-    "usermod",
-    "userdel",
-    "adduser",
-    "deluser",
-    "groupadd",
-    "groupdel",
-    "groupmod",
-    "passwd",
-    "chpasswd",
-    "chsh",
-    "visudo",
-    "vipw",
-    "mount",
-    "umount",
-    "losetup",
-    "insmod",
-    "rmmod",
-    "modprobe",
-    "iptables",
-    "ip6tables",
-    "nft",
-    "ufw",
-    "firewall-cmd",
-    "setenforce",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "setcap",
-    "capsh",
-    "setpriv",
-    "kexec",
-    "auditctl",
-    "apparmor_parser",
-    "update-rc.d",
-    "chattr",
-    "gpasswd",
-    "newgrp",
-];
+const RULING: &str = "\
+    useradd usermod userdel adduser deluser groupadd groupdel groupmod passwd chpasswd chsh \
+    visudo vipw mount umount losetup insmod rmmod modprobe iptables ip6tables nft ufw \
+    firewall-cmd setenforce chroot unshare nsenter setcap capsh setpriv kexec auditctl \
+    apparmor_parser update-rc.d chattr gpasswd newgrp";
 
 /// Judges a verb that is written plainly.
 pub(super) fn judge(
@@ -271,37 +35,117 @@ pub(super) fn judge(
     input: &StandardInput,
 ) -> Finding {
     let Some(verb) = program(name) else { return by_path(name, words) };
-    let arguments = Arguments::of(words);
     if is_mainstay(verb) {
         return Class::Control.into();
     }
-    if LOOKING.contains(&verb) || verb == "[[" {
+    if says_version(verb, words) || is_listed(WHATEVER_IS_GIVEN, verb) {
         return Class::Read.into();
     }
-    if let Some((_, letters, names, class)) = LOOKING_UNLESS.iter().find(|rule| rule.0 == verb) {
-        // A word alone is a new name or a new time.
-        let sets = matches!(verb, "hostname" | "date")
-            && words.iter().any(|word| !word.head().starts_with(['-', '+']))
-            && !arguments.may_have("drfuI", &["date", "reference", "file"]);
-        return if sets || arguments.may_have(letters, names) {
-            Finding::from(*class)
-        } else {
-            Class::Read.into()
-        };
+    let looking = WITH_OPTIONS.iter().find(|(names, ..)| is_listed(names, verb));
+    if let Some((_, options, operands)) = looking {
+        return look(walk, verb, words, options, *operands);
     }
-    if RULING.contains(&verb) {
+    if matches!(verb, "date" | "hostname") {
+        return date_or_name(verb, words);
+    }
+    if is_listed(RULING, verb) {
         return Finding::from(Class::Privilege).and(Class::Execute);
     }
-    if DESTROYING.contains(&verb) || verb.starts_with("mkfs.") {
+    if is_listed(DESTROYING, verb) || verb.starts_with("mkfs.") {
         return Class::Destructive.into();
     }
     builtins::judge(walk, verb, words, input)
-        .or_else(|| files::judge(walk, verb, words))
+        .or_else(|| files::judge(walk, verb, words, input))
         .or_else(|| wrappers::judge(walk, verb, words, input))
         .or_else(|| interpreters::judge(walk, verb, words, input))
         .or_else(|| git::judge(walk, verb, words))
         .or_else(|| reach::judge(walk, verb, words))
         .unwrap_or_else(|| other(walk, verb, words))
+}
+
+/// Whether a program that ignores the workspace is asked for its version or its options.
+fn says_version(verb: &str, words: &[Word]) -> bool {
+    let [only] = words else { return false };
+    let plain = verb.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
+    let known = is_listed(VERSION_ELSEWHERE, verb) || plain == "python";
+    match only.literal().as_deref() {
+        Some("--version" | "--help") => known,
+        Some("-V") => known && !matches!(verb, "node" | "nodejs" | "npm"),
+        Some("-v") => is_listed("node nodejs npm php", verb),
+        Some("-version") => is_listed("java javac", verb),
+        _ => false,
+    }
+}
+
+/// A program that looks, with the options that are listed for it.
+fn look(
+    walk: &Walk<'_>,
+    verb: &str,
+    words: &[Word],
+    options: &Options,
+    operands: Operands,
+) -> Finding {
+    let words = &walk.with_values(words);
+    let Ok(given) = options.read(words) else { return unlisted(words) };
+    let starts = |sign: char| given.plain.iter().any(|word| word.head().starts_with(sign));
+    let odd = match operands {
+        Operands::Any => false,
+        Operands::Objects => starts('@'),
+        Operands::Pages => starts('+'),
+        // `xxd` reads the first letter only, and takes the rest for nothing or for a number.
+        Operands::SecondWritten if verb == "xxd" => words.iter().any(|word| {
+            let head = word.head();
+            head.starts_with('-')
+                && head.len() > 2
+                && !head.chars().skip(2).all(|next| next.is_ascii_digit())
+        }),
+        Operands::SecondWritten => false,
+    };
+    if odd || given.hidden && operands != Operands::SecondWritten {
+        return unlisted(words);
+    }
+    let mut classes = Classes::READ;
+    for path in &given.written {
+        classes = classes.and(walk.writes(path));
+    }
+    if operands == Operands::SecondWritten {
+        // Some read no options behind the first file: what looks like one is the second.
+        let first = given.first_plain;
+        if words.iter().skip(first).any(|word| word.head().starts_with('-') && word.head() != "-") {
+            classes = classes.with(Class::WriteInside);
+        }
+        if let Some(output) = given.plain.get(1) {
+            classes = classes.and(walk.writes(output));
+        }
+        if given.hidden || given.plain.iter().any(|word| word.may_split()) {
+            classes = classes.with(Class::WriteOutside);
+        }
+    }
+    classes.into()
+}
+
+/// `date` and `hostname`, which set what they are given without a sign before it.
+fn date_or_name(verb: &str, words: &[Word]) -> Finding {
+    let options = match verb {
+        "date" => Options {
+            letters: "uRI?d:r:f:",
+            names: "date= utc universal rfc-email rfc-3339= iso-8601? reference= file= debug",
+        },
+        _ => Options {
+            letters: "fsiIdAy",
+            names: "fqdn long short ip-address all-ip-addresses domain",
+        },
+    };
+    let shows = |word: &&Word| verb == "date" && word.head().starts_with('+');
+    match options.read(words) {
+        Ok(given) if !given.hidden && given.plain.iter().all(shows) => Class::Read.into(),
+        _ => unlisted(words).and(Class::Privilege),
+    }
+}
+
+/// What a program does with an option that is listed nowhere: it runs code.
+pub(super) fn unlisted(words: &[Word]) -> Finding {
+    Finding::from(Class::Execute).and(dangerous_tail(words))
 }
 
 /// The plain name of a program, where its path is one of the usual ones.
@@ -333,20 +177,13 @@ fn by_path(name: &str, words: &[Word]) -> Finding {
     if name.starts_with('/') || name.contains("..") || !is_plain(name) {
         finding
     } else {
-        finding.remembered([name])
+        Finding { remembered: remembered(name, words), ..finding }
     }
 }
 
 /// A program that nothing is known of but its name.
 fn other(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Finding {
-    let building = BUILDING.contains(&verb);
-    if building && let [only] = words {
-        let only = only.literal().unwrap_or_default();
-        if matches!(only.as_str(), "--version" | "-V" | "-v" | "version" | "--help" | "-h" | "help")
-        {
-            return Class::Read.into();
-        }
-    }
+    let building = is_listed(BUILDING, verb);
     let mut finding = Finding::from(Class::Execute);
     finding.remembered = remembered(verb, words);
     if !building {
@@ -376,7 +213,8 @@ fn dangerous_tail(words: &[Word]) -> Classes {
                 classes = classes.with(Class::Control);
             } else if wrappers::is_privileged(base) {
                 classes = classes.with(Class::Privilege);
-            } else if DESTROYING.contains(&base) && base != "init" || base == "rm" || base == "dd" {
+            } else if is_listed(DESTROYING, base) && base != "init" || base == "rm" || base == "dd"
+            {
                 classes = classes.with(Class::Destructive);
             }
         }
@@ -387,32 +225,38 @@ fn dangerous_tail(words: &[Word]) -> Classes {
 /// What a text that cannot be judged would do, by the verbs that it mentions.
 pub(super) fn mentioned(text: &str) -> Classes {
     let shortened: String = text.chars().take(20_000).collect();
-    dangerous_tail(&[Word::of(shortened)])
+    // A shell takes these away, and a verb may have them in it.
+    let unquoted = shortened.replace(['\\', '\'', '"'], "");
+    dangerous_tail(&[Word::of(shortened), Word::of(unquoted)])
 }
 
-/// The words that "always" remembers of a program: its name and what it is told to do.
+/// The words that "always" remembers of a command: all of them, but for those that may vary without a
+/// change of what is run. Returns `None` if one of them is not in the line.
 pub(super) fn remembered(verb: &str, words: &[Word]) -> Option<Vec<String>> {
     if !is_plain(verb) || verb.starts_with('-') {
         return None;
     }
-    let mut kept = vec![verb.to_owned()];
-    let Some(first) = words.first() else { return Some(kept) };
-    let first = first.literal()?;
-    let is_subcommand = first.starts_with(|next: char| next.is_ascii_lowercase())
-        && first.chars().all(|next| next.is_ascii_alphanumeric() || "-_:".contains(next));
-    if !is_subcommand {
-        // Options may name what is run as well.
-        return (!first.starts_with('+') && is_plain(&first)).then_some(kept);
+    let texts: Option<Vec<String>> = words.iter().map(Word::literal).collect();
+    let all: Vec<String> = std::iter::once(verb.to_owned()).chain(texts?).collect();
+    if all.iter().any(|word| word.contains(char::is_control)) {
+        return None;
     }
-    let names_script = matches!(verb, "npm" | "pnpm" | "yarn" | "bun" | "composer" | "go" | "gh")
-        && !matches!(first.as_str(), "test" | "install" | "build" | "vet" | "ci" | "start");
-    kept.push(first);
-    if names_script {
-        let script = words.get(1)?.literal().filter(|word| is_plain(word))?;
-        if script.starts_with('-') {
-            return None;
-        }
-        kept.push(script);
+    let shape = SHAPES.iter().find_map(|(starts, options, vary)| {
+        let start = starts.split('|').find(|start| {
+            let mut start = start.split(' ');
+            all.iter().all(|word| start.next().is_none_or(|wanted| wanted == word))
+                && start.next().is_none()
+        })?;
+        Some((start.split(' ').count(), options, vary))
+    });
+    let Some((length, options, vary)) = shape else { return Some(all) };
+    let Ok(given) = options.read(&words[length - 1..]) else { return Some(all) };
+    let plain: Vec<String> = given.plain.iter().filter_map(|word| word.literal()).collect();
+    let inner = |word: &String| !word.starts_with('/') && !word.contains("..");
+    let mut kept = all[..length].to_vec();
+    match vary {
+        Vary::Names if plain.iter().all(inner) => {}
+        Vary::Names | Vary::Options => kept.extend(plain),
     }
     Some(kept)
 }

@@ -1,5 +1,8 @@
 //! The walk through a parsed line: which command runs where, fed by what, writing to what.
 
+mod paths;
+
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use super::parse::{Dialect, Parser, ParserState, TOO_DEEP, TOO_LONG, Unreadable};
@@ -7,7 +10,6 @@ use super::syntax::{
     Command, Compound, CompoundKind, Joint, List, Redirect, Script, Simple, Way, Word, WordPart,
 };
 use super::{Class, Classes, Prefix, Stage, variables, verbs};
-use crate::policy::place::{PathPlace, locate};
 
 /// How much of a line is looked at, payloads and second readings included.
 const FUEL: usize = 400_000;
@@ -113,6 +115,10 @@ pub(super) struct Walk<'a> {
     fed: bool,
     /// Whether words from files come into variables or the line.
     brought: bool,
+    /// Where the line makes links: what is below them is somewhere else once it runs.
+    links: Vec<PathBuf>,
+    /// Whether the stage that is judged may write what later sessions are told.
+    instructs: Cell<bool>,
 }
 
 /// Walks through a line as one kind of shell reads it.
@@ -148,6 +154,8 @@ impl<'a> Walk<'a> {
             functions: Vec::new(),
             fed: false,
             brought: false,
+            links: Vec::new(),
+            instructs: Cell::new(false),
         }
     }
 
@@ -161,8 +169,14 @@ impl<'a> Walk<'a> {
         }
         if self.shared.calculates && self.brought {
             // A word such as `a[$(…)]` runs a command when a shell calculates with it.
-            let classes = Class::Execute.into();
-            self.push(Stage { text: shown(line), classes, prefix: None });
+            self.push(Stage::plain(shown(line), Class::Execute.into()));
+        }
+        // A calculation gives values to the variables that it names, and so does one in a value.
+        let named = &self.shared.calculated;
+        let values = self.shared.values.iter().filter_map(|(_, value)| value.literal());
+        let values = values.filter(|_| self.shared.runs_values);
+        if named.iter().cloned().chain(values).any(|text| variables::are_mentioned(&text)) {
+            self.push(Stage::plain(shown(line), Class::Execute.into()));
         }
         // Such text is run where a shell calculates with it or expands it as a prompt.
         let hidden = |word: &Word| {
@@ -218,8 +232,7 @@ impl<'a> Walk<'a> {
 
     fn feared(&mut self, text: &str, why: Unreadable) {
         self.unclear.get_or_insert(why);
-        let classes = super::feared(text);
-        self.push(Stage { text: shown(text), classes, prefix: None });
+        self.push(Stage::plain(shown(text), super::feared(text)));
     }
 
     fn push(&mut self, stage: Stage) {
@@ -227,12 +240,12 @@ impl<'a> Walk<'a> {
             self.stages.push(stage);
         } else if self.unclear.is_none() {
             self.unclear = Some("it has too many parts");
-            let classes = super::feared("");
-            self.stages.push(Stage { text: String::new(), classes, prefix: None });
+            self.stages.push(Stage::plain(String::new(), super::feared("")));
         } else if let Some(last) = self.stages.last_mut() {
             // The rest is told in the last one.
             last.classes = last.classes.and(stage.classes);
             last.prefix = None;
+            last.instructs |= stage.instructs;
         }
     }
 
@@ -324,7 +337,8 @@ impl<'a> Walk<'a> {
             classes = classes.with(Class::Execute).with(Class::Destructive);
         }
         if classes != Classes::READ {
-            self.push(Stage { text: "a redirection".to_owned(), classes, prefix: None });
+            let instructs = self.instructs.take();
+            self.push(Stage { instructs, ..Stage::plain("a redirection".to_owned(), classes) });
         }
         let is_loop = compound.kind == CompoundKind::Loop;
         self.repeated += u32::from(is_loop);
@@ -371,7 +385,8 @@ impl<'a> Walk<'a> {
                 && !classes.has(Class::WriteOutside)
         });
         let prefix = words.map(|words| Prefix { words, classes });
-        self.push(Stage { text: shown(&simple.text), classes, prefix });
+        let instructs = self.instructs.take();
+        self.push(Stage { text: shown(&simple.text), classes, prefix, instructs });
     }
 
     /// What a verb with these arguments does.
@@ -475,16 +490,54 @@ impl<'a> Walk<'a> {
     fn redirects(&mut self, redirects: &[Redirect]) -> Classes {
         let mut classes = Classes::READ;
         for redirect in redirects {
-            let reaches = ["/dev/tcp/", "/dev/udp/"]
-                .iter()
-                .any(|place| redirect.target.head().starts_with(place));
-            if reaches {
+            if self.may_be_socket(&redirect.target) {
                 classes = classes.with(Class::Network);
-            } else if redirect.way == Way::Out {
+                if redirect.target.literal().is_some() {
+                    continue;
+                }
+            }
+            if redirect.way == Way::Out {
                 classes = classes.and(self.writes(&redirect.target));
             }
         }
         classes
+    }
+
+    /// Whether a shell may open a connection for this target of a redirection.
+    fn may_be_socket(&self, target: &Word) -> bool {
+        const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
+        let mut text = String::new();
+        for part in &target.parts {
+            match part {
+                WordPart::Quoted(piece) | WordPart::Bare(piece) => text.push_str(piece),
+                WordPart::Variable { name, .. } => match self.values_of(name).as_slice() {
+                    // What the line was not seen to put there is no address.
+                    [] if !self.brought => text.push('x'),
+                    [value] => match value.literal() {
+                        Some(value) => text.push_str(&value),
+                        None => return could_begin(&text) && !begins_plainly(value),
+                    },
+                    _ => return could_begin(&text),
+                },
+                // A home is no such place.
+                WordPart::Pattern(sign) if sign == "~" => text.push('~'),
+                WordPart::Pattern(_) | WordPart::Unknown { .. } => return could_begin(&text),
+            }
+        }
+        return SOCKETS.iter().any(|socket| text.starts_with(socket));
+
+        /// Whether a text that goes on may become the name of a socket.
+        fn could_begin(text: &str) -> bool {
+            SOCKETS.iter().any(|socket| socket.starts_with(text) || text.starts_with(socket))
+        }
+
+        /// Whether a value begins with what is no beginning of such a name.
+        fn begins_plainly(value: &Word) -> bool {
+            match value.parts.first() {
+                Some(WordPart::Pattern(sign)) => sign != "{",
+                _ => !could_begin(&value.head()),
+            }
+        }
     }
 
     /// Goes to another directory.
@@ -501,6 +554,19 @@ impl<'a> Walk<'a> {
         self.ever.join(&self.here);
     }
 
+    /// Judges something in another directory, and comes back.
+    pub(super) fn within_directory<T>(
+        &mut self,
+        directory: &Word,
+        judge: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.here.clone();
+        self.go(Some(directory));
+        let judged = judge(self);
+        self.here = before;
+        judged
+    }
+
     /// A path that is known, as it is written.
     fn plain_path(&self, word: &Word) -> Option<PathBuf> {
         let mut text = String::new();
@@ -509,6 +575,8 @@ impl<'a> Walk<'a> {
                 WordPart::Quoted(piece) | WordPart::Bare(piece) => text.push_str(piece),
                 WordPart::Variable { name, .. } => match self.values_of(name).as_slice() {
                     [] if name == "PWD" => text.push('.'),
+                    // The shell gives these values of its own.
+                    _ if matches!(name.as_str(), "PWD" | "OLDPWD" | "REPLY" | "_") => return None,
                     [value] => text.push_str(&value.literal()?),
                     _ => return None,
                 },
@@ -517,84 +585,6 @@ impl<'a> Walk<'a> {
         }
         (!text.is_empty()).then(|| PathBuf::from(text))
     }
-
-    /// Where a word leads when it is a path.
-    pub(super) fn place(&self, word: &Word) -> PathPlace {
-        if let Some(path) = self.plain_path(word) {
-            return self.place_of(&path);
-        }
-        // A wildcard stays below the directory before it.
-        let head = word.head();
-        let patterns = word.parts.iter().skip_while(|part| !matches!(part, WordPart::Pattern(_)));
-        let plain = patterns.clone().all(|part| match part {
-            WordPart::Pattern(text) => matches!(text.as_str(), "*" | "?" | "["),
-            WordPart::Quoted(text) | WordPart::Bare(text) => !text.contains(".."),
-            WordPart::Variable { .. } | WordPart::Unknown { .. } => false,
-        });
-        let known = word.parts.iter().take_while(|part| !matches!(part, WordPart::Pattern(_)));
-        let known =
-            known.into_iter().all(|part| matches!(part, WordPart::Quoted(_) | WordPart::Bare(_)));
-        if !plain || !known {
-            return PathPlace::Outside;
-        }
-        let directory = head.rfind('/').map_or("", |end| &head[..=end]);
-        match self.place_of(Path::new(directory)) {
-            // All that is there.
-            PathPlace::Root if directory.len() == head.len() => PathPlace::Root,
-            PathPlace::Root => PathPlace::Inside,
-            place => place,
-        }
-    }
-
-    fn place_of(&self, path: &Path) -> PathPlace {
-        if path.is_absolute() {
-            return locate(path, self.workspace);
-        }
-        if self.here.others {
-            return PathPlace::Outside;
-        }
-        let places = self.here.known.iter().map(|here| locate(&here.join(path), self.workspace));
-        places.reduce(worse).unwrap_or(PathPlace::Outside)
-    }
-
-    /// What writing to a path does.
-    pub(super) fn writes(&self, word: &Word) -> Classes {
-        let head = word.head();
-        if let Some(device) = head.strip_prefix("/dev/") {
-            const HARMLESS: [&str; 6] = ["null", "stdout", "stderr", "tty", "full", "zero"];
-            let harmless = word.literal().is_some()
-                && (HARMLESS.contains(&device) || device.starts_with("fd/"))
-                && !device.contains("..");
-            return if harmless {
-                Classes::READ
-            } else if device.starts_with("shm/") {
-                Class::WriteOutside.into()
-            } else {
-                Class::Destructive.into()
-            };
-        }
-        if head.starts_with("/proc/") || head.starts_with("/sys/") {
-            return Class::Destructive.into();
-        }
-        match self.place(word) {
-            PathPlace::Inside | PathPlace::Temporary | PathPlace::Root => Class::WriteInside.into(),
-            // Its hooks and settings name programs that are run later.
-            PathPlace::Git => Class::Execute.into(),
-            PathPlace::Outside => Class::WriteOutside.into(),
-        }
-    }
-}
-
-/// The more dangerous of two places to write to.
-fn worse(one: PathPlace, other: PathPlace) -> PathPlace {
-    let rank = |place| match place {
-        PathPlace::Inside => 0,
-        PathPlace::Temporary => 1,
-        PathPlace::Root => 2,
-        PathPlace::Git => 3,
-        PathPlace::Outside => 4,
-    };
-    if rank(other) > rank(one) { other } else { one }
 }
 
 /// Whether what a substitution brings are the words of a file, rather than a number or a name.

@@ -293,12 +293,20 @@ impl Parser<'_> {
             offset = 1;
         }
         let default = matches!(self.peek_at(offset), Some('-' | '=' | '+'));
+        if self.peek_at(offset) == Some('=') {
+            self.shared.calculated.push(name.clone());
+        }
         // Where a part of a value begins and ends is calculated.
         self.shared.runs_values |= offset == 1 && !default;
         if default && !name.is_empty() {
             self.skip(offset + 1)?;
         }
+        let start = self.at;
         let word = self.until_brace(quoted)?;
+        if !default {
+            let text = self.text[start..self.at].iter().collect();
+            self.shared.calculated.push(text);
+        }
         if default && !name.is_empty() {
             self.shared.values.push((name.clone(), word));
             return Ok(WordPart::Variable { name, quoted });
@@ -354,6 +362,7 @@ impl Parser<'_> {
             // What a variable holds is calculated too, and a place in an array there may run
             // something.
             parser.shared.runs_values = true;
+            let start = parser.at;
             let mut open = 0_u32;
             let mut inner = Gathered::default();
             loop {
@@ -367,7 +376,11 @@ impl Parser<'_> {
                         open -= 1;
                         parser.skip(1)?;
                     }
-                    Some(')') if parser.peek_at(1) == Some(')') => return parser.skip(2),
+                    Some(')') if parser.peek_at(1) == Some(')') => {
+                        let text = parser.text[start..parser.at].iter().collect();
+                        parser.shared.calculated.push(text);
+                        return parser.skip(2);
+                    }
                     Some(')') => return Err("a calculation in it is not closed"),
                     Some('$' | '`') => {
                         parser.shared.calculates = true;

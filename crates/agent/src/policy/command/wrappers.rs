@@ -1,34 +1,12 @@
 //! Verbs that run other verbs: what they run is judged.
 
-use super::arguments::{Arguments, Valued};
+use super::arguments::Arguments;
+use super::known::wrapping::{PROGRAMS, XARGS};
+use super::options::is_listed;
 use super::syntax::{Word, WordPart};
 use super::verbs::is_plain;
 use super::walk::{Finding, StandardInput, Walk};
 use super::{Class, Classes, variables, verbs};
-
-/// Verbs that run the rest of their words, and which of their options take a value.
-const PLAIN: [(&str, Valued, usize); 20] = [
-    ("nohup", ("", &[]), 0),
-    ("setsid", ("", &[]), 0),
-    ("nice", ("n", &["adjustment"]), 0),
-    ("ionice", ("cnpP", &["class", "classdata"]), 0),
-    ("chrt", ("pTPD", &[]), 1),
-    ("taskset", ("", &[]), 1),
-    ("stdbuf", ("ioe", &["input", "output", "error"]), 0),
-    ("timeout", ("ks", &["kill-after", "signal"]), 1),
-    ("gtimeout", ("ks", &["kill-after", "signal"]), 1),
-    ("time", ("fo", &["format", "output"]), 0),
-    ("builtin", ("", &[]), 0),
-    ("coproc", ("", &[]), 0),
-    ("unbuffer", ("", &[]), 0),
-    ("catchsegv", ("", &[]), 0),
-    ("caffeinate", ("tw", &[]), 0),
-    ("chronic", ("", &[]), 0),
-    ("busybox", ("", &[]), 0),
-    ("toybox", ("", &[]), 0),
-    ("not", ("", &[]), 0),
-    ("noglob", ("", &[]), 0),
-];
 
 /// Verbs that run others in ways of their own: what they are given is feared as a whole.
 const ODD: [&str; 24] = [
@@ -71,7 +49,7 @@ pub(super) fn is_one(verb: &str) -> bool {
     matches!(verb, "env" | "xargs" | "command" | "exec")
         || is_privileged(verb)
         || ODD.contains(&verb)
-        || PLAIN.iter().any(|(name, ..)| *name == verb)
+        || PROGRAMS.iter().any(|(names, ..)| is_listed(names, verb))
 }
 
 /// Judges a verb that runs other commands. Returns `None` if it is not one.
@@ -82,42 +60,31 @@ pub(super) fn judge(
     input: &StandardInput,
 ) -> Option<Finding> {
     let arguments = Arguments::of(words);
-    if let Some((name, valued, skipped)) = PLAIN.iter().find(|(name, ..)| *name == verb) {
-        let output = match *name {
-            "time" => arguments.values(Some('o'), &["output"]),
-            _ => Vec::new(),
+    if verb == "command" && is_asked(words) {
+        return Some(Class::Read.into());
+    }
+    if let Some((_, options, own)) = PROGRAMS.iter().find(|(names, ..)| is_listed(names, verb)) {
+        let Ok(given) = options.read_own(words) else {
+            return Some(feared_verb(walk, words, input));
         };
-        let mut finding = match arguments.first_plain(*valued) {
-            Some(first) => match words.get(first + skipped..) {
-                Some(rest) if options_are_plain(&words[..first]) => walk.verb(rest, input),
-                _ => feared(words),
-            },
-            None if options_are_plain(words) => Class::Read.into(),
-            None => feared(words),
+        let rest = given.plain.get(*own..).unwrap_or_default();
+        let rest: Vec<Word> = rest.iter().map(|word| (*word).clone()).collect();
+        // What nobody sees may be an option, and one of the program's own words may be several.
+        let odd = !options_are_plain(&words[..given.first_plain])
+            || given.plain.iter().take(*own).any(|word| word.may_split());
+        let mut finding = match (odd, rest.is_empty()) {
+            (true, _) => feared(words),
+            (false, true) => Class::Read.into(),
+            (false, false) => walk.verb(&rest, input),
         };
-        for path in &output {
+        for path in &given.written {
             finding = finding.and(walk.writes(path));
         }
-        return Some(finding);
+        return Some(if verb == "exec" { finding.forgotten() } else { finding });
     }
     Some(match verb {
         "env" => env(walk, words, input),
         "xargs" => xargs(walk, words),
-        "command" => match arguments.first_plain(("", &[])) {
-            Some(0) => walk.verb(words, input),
-            _ if arguments.may_have("vV", &[]) && !arguments.may_hide_options() => {
-                Class::Read.into()
-            }
-            Some(first) => walk.verb(&words[first..], input),
-            None => Class::Read.into(),
-        },
-        "exec" => match arguments.first_plain(("a", &[])) {
-            Some(first) if first == 0 || options_are_plain(&words[..first]) => {
-                walk.verb(&words[first..], input).forgotten()
-            }
-            Some(_) => feared(words),
-            None => Class::Read.into(),
-        },
         verb if is_privileged(verb) => {
             let first = arguments.first_plain(("ugpCTRDhr", &["user", "group", "prompt", "chdir"]));
             let inner = match first {
@@ -132,7 +99,8 @@ pub(super) fn judge(
             Finding::from(inner).and(Class::Privilege).and(Class::Execute)
         }
         "crontab" => {
-            if arguments.may_have("l", &[]) && !arguments.may_hide_options() {
+            let lists = |word: &Word| word.literal().as_deref() == Some("-l");
+            if !words.is_empty() && words.iter().all(lists) {
                 Class::Read.into()
             } else if arguments.may_have("r", &[]) {
                 Class::Destructive.into()
@@ -144,19 +112,31 @@ pub(super) fn judge(
             for payload in arguments.values(Some('c'), &["command"]) {
                 walk.payload(&payload);
             }
-            let mut finding = feared(words);
-            // What stands after the options and their values may be run: each place is tried.
-            for (place, word) in words.iter().enumerate().take(8) {
-                if word.literal().is_some_and(|text| text.starts_with(char::is_alphabetic)) {
-                    let inner = walk.verb(&words[place..], input).classes;
-                    finding = finding.and(inner);
-                    break;
-                }
-            }
-            finding
+            feared_verb(walk, words, input)
         }
         _ => return None,
     })
+}
+
+/// Whether `command` only says what a name stands for.
+fn is_asked(words: &[Word]) -> bool {
+    let asks = |word: &Word| {
+        word.literal().is_some_and(|text| matches!(text.as_str(), "-v" | "-V" | "-pv" | "-pV"))
+    };
+    words.first().is_some_and(asks)
+        && words.iter().skip(1).all(|word| word.literal().is_some() || !word.may_split())
+}
+
+/// A verb after options that are not known: each word may be the verb.
+fn feared_verb(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
+    let mut finding = feared(words);
+    for (place, word) in words.iter().enumerate().take(8) {
+        if word.literal().is_some_and(|text| text.starts_with(char::is_alphabetic)) {
+            finding = finding.and(walk.verb(&words[place..], input).classes);
+            break;
+        }
+    }
+    finding
 }
 
 /// Whether nothing among the options may turn out to be something else.
@@ -178,19 +158,23 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
         let Some(text) = word.literal().or_else(|| head.contains('=').then(|| head.clone())) else {
             return feared(words).and(Class::Destructive);
         };
-        if text == "-"
-            || text == "-i"
-            || text == "-0"
-            || text == "--"
-            || text.starts_with("--ignore-e")
-        {
+        if matches!(text.as_str(), "-" | "-i" | "--ignore-environment") {
+            // What keeps programs from running others may stand in the environment.
+            classes = classes.with(Class::Execute);
+            place += 1;
+        } else if text == "-0" || text == "--null" || text == "--" {
             place += 1;
         } else if text == "-u" || text == "-C" || text == "--unset" || text == "--chdir" {
             if text.contains(['C', 'c']) {
                 walk.go(words.get(place + 1));
+            } else {
+                let name = words.get(place + 1).and_then(Word::literal).unwrap_or_default();
+                classes = classes.and(variables::unset(&name));
             }
             place += 2;
-        } else if text.starts_with("-u") || text.starts_with("--unset=") {
+        } else if let Some(name) = text.strip_prefix("--unset=").or_else(|| text.strip_prefix("-u"))
+        {
+            classes = classes.and(variables::unset(name));
             place += 1;
         } else if text.starts_with('-') {
             // `-S` splits a text into words; others are not known.
@@ -219,30 +203,25 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
 }
 
 fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
-    let valued: Valued = (
-        "aEdIiLnPsSR",
-        &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "replace"],
-    );
-    let arguments = Arguments::of(words);
-    let Some(first) = arguments.first_plain(valued) else {
-        // Without a verb it echoes.
-        return if options_are_plain(words) {
-            Class::Read.into()
-        } else {
-            feared(words).and(Class::Destructive)
-        };
+    let Ok(options) = XARGS.read_own(words) else {
+        return feared_verb(walk, words, &StandardInput::Nothing).and(Class::Destructive);
     };
+    let first = options.first_plain;
     if !options_are_plain(&words[..first]) {
         return feared(words).and(Class::Destructive);
     }
-    let options = Arguments::of(&words[..first]);
+    if options.plain.is_empty() {
+        // Without a verb it echoes.
+        return Class::Read.into();
+    }
     let mut marks: Vec<String> = options
-        .values(Some('I'), &["replace"])
-        .iter()
+        .values("I")
+        .chain(options.values("replace"))
+        .chain(options.values("i"))
         .map(|mark| mark.literal().unwrap_or_default())
         .filter(|mark| !mark.is_empty())
         .collect();
-    if options.may_have("iJ", &["replace"]) {
+    if options.has("i", "replace") {
         marks.push("{}".to_owned());
     }
     let mut inner: Vec<Word> = words[first..]

@@ -225,14 +225,19 @@ fn always_remembers_the_words_of_a_command_and_never_what_hides_others() {
         ("RUST_BACKTRACE=1 cargo test 2>&1 | tail -5", "cargo test"),
         ("cd src && cargo build && cargo test", "cargo build, cargo test"),
         ("npm run build", "npm run build"),
-        ("npm install left-pad", "npm install"),
+        ("npm install left-pad", "npm install left-pad"),
         ("timeout 60 cargo test", "cargo test"),
-        ("git push origin main", "git push"),
+        ("git push -u origin main", "git push origin main"),
         ("git stash pop", "git stash pop"),
         ("uv run pytest -x", "uv run pytest"),
         ("python3 -m pytest", "python3 -m pytest"),
         ("python3 tools/check.py", "python3 tools/check.py"),
-        ("./run.sh --fast", "./run.sh"),
+        ("./run.sh --fast", "./run.sh --fast"),
+        ("make -j4 test", "make test"),
+        ("make test --eval=x:y", "make test --eval=x:y"),
+        ("pytest -k 'a or b' tests", "pytest"),
+        ("frobnicate 'a b'", "frobnicate 'a b'"),
+        ("gh pr view 12", "gh pr view 12"),
         ("make test > out.log", "make test"),
         ("ls", ""),
     ];
@@ -283,7 +288,9 @@ fn a_remembered_prefix_lets_no_other_command_through() {
                 || prefixes.iter().any(|prefix| prefix.covers(stage))
         })
     };
-    for line in ["cargo test -p x", "ls && cargo test | tail", "git push", "(cargo test)"] {
+    for line in
+        ["cargo test -p x", "ls && cargo test | tail", "git push -v origin main", "(cargo test)"]
+    {
         assert!(covered(line), "{line}");
     }
     for line in [
@@ -291,6 +298,12 @@ fn a_remembered_prefix_lets_no_other_command_through() {
         "cargo test && cargo build",
         "cargo test | sh",
         "git push --force",
+        "git push",
+        "git push https://example.com/x.git main",
+        "git push origin other",
+        "git push --receive-pack=x origin main",
+        "cargo test --config x",
+        "cargo test /etc/x",
         "git pull",
         "cargo test > /etc/x",
         "PATH=. cargo test",
@@ -303,5 +316,32 @@ fn a_remembered_prefix_lets_no_other_command_through() {
         "cargo test <(curl x)",
     ] {
         assert!(!covered(line), "{line}");
+    }
+}
+
+#[test]
+fn always_covers_exact_shapes_and_no_option_that_names_a_program() {
+    let workspace = table::workspace();
+    for (said, asked) in [
+        ("make test", "make test --eval=x:=$(shell frobnicate)"),
+        ("make test", "make test SHELL=./x"),
+        ("make test", "make -f other test"),
+        ("npm test", "npm test --script-shell=./x"),
+        ("npm run build", "npm run build --prefix ../other"),
+        ("git push", "git push https://example.com/x.git"),
+        ("git fetch origin", "git fetch other"),
+        ("pytest", "pytest -p x"),
+        ("pytest", "pytest ../other"),
+        ("./run.sh", "./run.sh --other"),
+        ("python3 a.py", "python3 a.py b"),
+        ("go test ./...", "go test -exec ./x ./..."),
+    ] {
+        let prefixes = judge(said, workspace.path()).prefixes().unwrap();
+        let covers = |line: &str| {
+            let stages = judge(line, workspace.path()).stages;
+            stages.iter().all(|stage| prefixes.iter().any(|prefix| prefix.covers(stage)))
+        };
+        assert!(covers(said), "{said}");
+        assert!(!covers(asked), "{said} covers {asked}");
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use mainstay_agent::policy::command::{Class, judge};
 
 const TABLE: &str = include_str!("table.txt");
+const EVERYDAY: &str = include_str!("everyday.txt");
 
 /// A workspace in which one link leads outside.
 pub(crate) fn workspace() -> tempfile::TempDir {
@@ -17,7 +18,11 @@ pub(crate) fn workspace() -> tempfile::TempDir {
 
 /// Every line of the table with its class.
 pub(crate) fn lines() -> Vec<(Class, String)> {
-    let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    read(TABLE)
+}
+
+fn read(table: &str) -> Vec<(Class, String)> {
+    let lines = table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines
         .map(|line| {
             let (class, command) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
@@ -44,6 +49,21 @@ fn every_line_of_the_table_has_its_class() {
         })
         .collect();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_people_run_every_day_is_taken_for_nothing_worse() {
+    let workspace = workspace();
+    let lines = read(EVERYDAY);
+    assert!(lines.len() >= 150, "{} lines", lines.len());
+    let worse: Vec<String> = lines
+        .iter()
+        .filter_map(|(class, line)| {
+            let judged = judge(line, workspace.path());
+            (judged.class() > *class).then(|| format!("{line}\n  was {class:?}, judged {judged:?}"))
+        })
+        .collect();
+    assert!(worse.is_empty(), "{} worse:\n{}", worse.len(), worse.join("\n"));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use mainstay_agent::approvals::questions;
 use mainstay_agent::approvals::requests::{self, RequestFilter};
 
 use crate::chat::conversation::Conversation;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 impl Conversation<'_> {

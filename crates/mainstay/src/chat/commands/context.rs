@@ -2,8 +2,9 @@
 
 use crate::chat::conversation::Conversation;
 use crate::chat::render::status::tokens;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 impl Conversation<'_> {

@@ -6,8 +6,9 @@ use mainstay_memory::facts::{self, Fact, List};
 use mainstay_memory::notes::{self, Note, Scope};
 
 use crate::chat::conversation::Conversation;
-use crate::chat::render::text::{Line, Style, clean};
+use crate::chat::render::text::{Line, Style};
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 /// So many of the newest facts are shown.

@@ -3,8 +3,9 @@
 use mainstay_journal::process;
 
 use crate::chat::conversation::Conversation;
-use crate::chat::render::text::{Line, Style, clean};
+use crate::chat::render::text::{Line, Style};
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 impl Conversation<'_> {

@@ -5,9 +5,10 @@ use mainstay_journal::turn::{Outcome, State};
 
 use crate::chat::conversation::Conversation;
 use crate::chat::opening::message_text;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::chat::turn::TurnStart;
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 impl Conversation<'_> {

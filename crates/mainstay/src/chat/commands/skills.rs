@@ -6,9 +6,10 @@ use mainstay_store::ProcessIdentity;
 
 use crate::chat::commands::slash;
 use crate::chat::conversation::Conversation;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::commands::skills::shelf;
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 /// So many lines of a change are shown.

@@ -7,8 +7,9 @@ use mainstay_agent::snapshots::{Conflicts, Plan, UndoTarget, Undone};
 use tokio_util::sync::CancellationToken;
 
 use crate::chat::conversation::Conversation;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
 use crate::error::Error;
+use crate::plain_text::clean;
 use crate::wording;
 
 /// So many paths are named.
@@ -80,7 +81,7 @@ fn undone_lines(
     let redo = matches!(which, UndoTarget::Undo);
     if !plan.conflicts.is_empty() && conflicts == Conflicts::Refuse {
         let mut lines = vec![Line::styled(
-            "Nothing was undone: somebody else changed files since then.",
+            "Nothing was undone: files were changed since then.",
             Style::of(Colour::Yellow),
         )];
         for conflict in plan.conflicts.iter().take(NAMED) {

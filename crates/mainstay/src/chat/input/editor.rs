@@ -3,7 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::chat::render::text::{Line, Span, Style, clean};
+use crate::chat::render::text::{Line, Span, Style};
+use crate::plain_text::clean;
 
 /// Letters that stand for pastes. Nobody can type them, and pastes are rid of them.
 const FIRST_PASTE: char = '\u{10f800}';

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ignore::WalkBuilder;
+use mainstay_tools::aside::aside;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// So many are offered; a workspace with more is searched by name.
@@ -11,10 +12,8 @@ const MOST: usize = 20_000;
 /// Looks for the files of a workspace, without those that git ignores, and sends them when found.
 pub(crate) fn find(workspace: &Path, found: &UnboundedSender<Vec<String>>) {
     let (workspace, found) = (workspace.to_owned(), found.clone());
-    tokio::task::spawn_blocking(move || {
-        // With the chat gone nobody wants them.
-        let _ = found.send(list(&workspace));
-    });
+    // With the chat gone nobody wants them.
+    drop(aside("files", move || found.send(list(&workspace))));
 }
 
 fn list(workspace: &Path) -> Vec<String> {

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::chat::input::editor::{Editor, Motion};
 use crate::chat::render::calls::changed;
-use crate::chat::render::text::{Colour, Line, Style, Wrap, clean};
+use crate::chat::render::text::{Colour, Line, Style, Wrap};
+use crate::plain_text::clean;
 use crate::wording;
 
 /// Keys that were pressed before a question could be read are no answer to it.
@@ -324,7 +325,7 @@ pub(crate) mod tests {
             arguments: "{}".into(),
             action: action.to_owned(),
             reason: Some("it deletes files".to_owned()),
-            always: Some("commands that start with `rm`".to_owned()),
+            always: Some("the command `rm`".to_owned()),
             friction,
             asked_at: 0,
             expires_at: 0,

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::chat::render::text::{Colour, Line, Style, Wrap, clean};
+use crate::chat::render::text::{Colour, Line, Style, Wrap};
+use crate::plain_text::clean;
 
 /// A call that was told of.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use crate::chat::render::paint::Live;
 use crate::chat::render::screen::{Block, Phase, Screen};
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
+use crate::plain_text::clean;
 
 /// So many rows of words that are not finished are shown, unless the screen is small.
 const TAIL_ROWS: usize = 12;

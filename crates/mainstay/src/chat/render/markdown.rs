@@ -27,7 +27,7 @@ struct Page {
     /// What stands before every row: marks of quotations, indents of lists.
     margin: Vec<Margin>,
     style: Vec<Style>,
-    /// The numbers of the lists around; nothing for a list without.
+    /// The numbers of the lists around; `None` for a list without numbers.
     lists: Vec<Option<u64>>,
     code: Option<Highlighter>,
     table: Option<Table>,

@@ -12,7 +12,8 @@ use crate::chat::input::prompt::{Prompt, Reply};
 use crate::chat::render::calls::Call;
 use crate::chat::render::status::{Status, tokens};
 use crate::chat::render::stream::Stream;
-use crate::chat::render::text::{Colour, Line, Style, clean};
+use crate::chat::render::text::{Colour, Line, Style};
+use crate::plain_text::clean;
 use crate::wording;
 
 /// The state of the chat.

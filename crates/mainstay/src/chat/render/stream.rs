@@ -2,7 +2,8 @@
 
 use crate::chat::render::highlight::Highlighter;
 use crate::chat::render::markdown;
-use crate::chat::render::text::{Line, Style, clean};
+use crate::chat::render::text::{Line, Style};
+use crate::plain_text::clean;
 
 /// The words of a message while they come.
 #[derive(Default)]

@@ -3,6 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::plain_text::is_unprintable;
+
 /// How words look. Colour never carries a meaning alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -252,77 +254,6 @@ fn split_words(spans: &[Span]) -> Vec<(Clusters<'_>, Clusters<'_>)> {
     found
 }
 
-/// Text from outside as lines of words: no escape sequence, no control character, tabs as spaces, and
-/// of a line that was written over and over (a progress bar) what it was in the end.
-pub(crate) fn clean(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut begun = 0;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\u{1b}' => skip_sequence(&mut letters),
-            '\n' => {
-                shown.push('\n');
-                begun = shown.len();
-            }
-            '\r' => {
-                if letters.peek().is_some_and(|next| *next != '\n') {
-                    shown.truncate(begun);
-                }
-            }
-            '\t' => {
-                let column = shown[begun..].chars().count();
-                shown.extend(std::iter::repeat_n(' ', 4 - column % 4));
-            }
-            letter if is_unprintable(letter) => {}
-            letter => shown.push(letter),
-        }
-    }
-    shown
-}
-
-fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match letters.peek() {
-        Some('[') => {
-            letters.next();
-            while let Some(letter) = letters.peek() {
-                let last = ('\u{40}'..='\u{7e}').contains(letter);
-                if *letter == '\n' || !(last || ('\u{20}'..'\u{40}').contains(letter)) {
-                    return;
-                }
-                letters.next();
-                if last {
-                    return;
-                }
-            }
-        }
-        // Strings for the terminal itself: titles, links, the clipboard.
-        Some(']' | 'P' | '_' | '^' | 'X') => {
-            while let Some(letter) = letters.next() {
-                if letter == '\u{7}' || letter == '\u{9c}' {
-                    return;
-                }
-                if letter == '\u{1b}' {
-                    letters.next_if_eq(&'\\');
-                    return;
-                }
-            }
-        }
-        Some(letter) if letter.is_ascii() && !letter.is_ascii_control() => {
-            letters.next();
-        }
-        _ => {}
-    }
-}
-
-/// Letters that move the cursor, or make a line read otherwise than it is.
-fn is_unprintable(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}'
-            | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,26 +278,6 @@ mod tests {
             for row in Line::plain(text).hanging("    ", Style::DIM).rows(width) {
                 assert!(row.width() <= width, "{width}: {row:?}");
             }
-        }
-    }
-
-    #[test]
-    fn sequences_for_the_terminal_are_left_out() {
-        let cases = [
-            ("a\u{1b}[31mb\u{1b}[0m", "ab"),
-            ("\u{1b}]0;title\u{7}x\u{1b}]8;;http://e\u{1b}\\y", "xy"),
-            ("\u{1b}]52;c;c2VjcmV0", ""),
-            ("\u{1b}P1$r0m\u{1b}\\z", "z"),
-            ("\u{9b}2Jx\u{8}y\u{7f}", "2Jxy"),
-            ("\u{1b}c\u{1b}(Bq", "Bq"),
-            ("1%\r50%\r100%\ndone\r\n", "100%\ndone\n"),
-            ("a\tb", "a   b"),
-            ("abc\u{202e}fed", "abcfed"),
-            ("\u{1b}[", ""),
-            ("\u{1b}[3\u{1b}[1mx", "x"),
-        ];
-        for (given, shown) in cases {
-            assert_eq!(clean(given), shown, "{given:?}");
         }
     }
 

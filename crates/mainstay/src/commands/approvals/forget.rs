@@ -18,7 +18,7 @@ pub(crate) struct ForgetArgs {
 pub(super) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
     humans_only::require("mainstay approvals forget")?;
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let owner = engine::existing_owner(&store, "rule", &args.id)?;
     let rule = store.write(|tx| approvals::rules::forget(tx, owner, &args.id))?;
     let text = format!("Removed: {}\n", wording::line(&rule.rule.describe()));

@@ -17,7 +17,7 @@ use crate::wording;
 
 pub(super) fn run(all: bool, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let which = if all { RequestFilter::All } else { RequestFilter::Waiting };
     // Each with the session to go on with: a helper asks for the one that it helps.
     let (requests, questions): (Vec<_>, Vec<_>) = match engine::find_owner(&store)? {

@@ -16,7 +16,7 @@ pub(crate) struct RulesArgs {}
 
 pub(super) fn run(_args: &RulesArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let rules = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| rules::remembered(tx, owner))?,

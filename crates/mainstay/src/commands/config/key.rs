@@ -1,6 +1,6 @@
 //! `mainstay config key`
 
-use std::io::{self, IsTerminal, Read as _, Write as _};
+use std::io::{self, IsTerminal, Read as _};
 
 use clap::{Args, Subcommand};
 use mainstay_llm::{Secret, known};
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt;
+use crate::printing;
 
 /// Store API keys in a file that only you can read
 ///
@@ -134,12 +135,12 @@ fn typed(provider: &str) -> Result<Secret, Error> {
     let before = unseen.before.clone();
     // A terminal that does not show what is typed must not be left behind.
     interrupt::watch(None, move || restore(&before));
-    let _ = write!(io::stderr(), "Key of {provider} (not shown): ");
-    let _ = io::stderr().flush();
+    // With standard error gone the answer decides.
+    let _ = printing::ask(&format!("Key of {provider} (not shown): "));
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);
     drop(unseen);
-    let _ = writeln!(io::stderr());
+    printing::say("");
     read.map_err(|error| {
         Error::usage(format!("could not read the key: {error}"))
             .hint("Pipe it to standard input instead.")

@@ -1,14 +1,13 @@
 //! The surroundings of the demonstration: a home and a workspace of its own, and the real program.
 
-use std::fs::DirBuilder;
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use mainstay_store::{Id, fsatomic};
+use mainstay_store::fsatomic;
+use mainstay_store::scratch::Scratch;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::below::{self, LOOK};
@@ -21,7 +20,7 @@ const LOOKS: u32 = 1000;
 
 /// A directory for everything. When it goes out of scope, it is gone with all that ran in it.
 pub(super) struct Scene {
-    root: PathBuf,
+    scratch: Scratch,
 }
 
 /// The program as a child.
@@ -33,14 +32,14 @@ pub(super) struct Program {
 impl Scene {
     /// Makes the directory, with a configuration whose only model is at `model`.
     pub(super) fn set(model: SocketAddr) -> Result<Self, Error> {
-        let root = std::env::temp_dir().join(format!("mainstay-demo-{}", Id::new()));
-        let failed = |error: io::Error| {
-            Error::failed(format!("could not use {}: {error}", root.display()))
+        let failed = |place: &Path, error: io::Error| {
+            Error::failed(format!("could not use {}: {error}", place.display()))
                 .hint("Use a directory on a local disk with free space: TMPDIR=DIR mainstay demo")
         };
-        DirBuilder::new().mode(fsatomic::PRIVATE_DIR).create(&root).map_err(failed)?;
-        let scene = Self { root: root.clone() };
-        scene.furnish(model).map_err(failed)?;
+        let scratch = Scratch::new("demo");
+        let scene =
+            Self { scratch: scratch.map_err(|error| failed(&std::env::temp_dir(), error))? };
+        scene.furnish(model).map_err(|error| failed(scene.root(), error))?;
         Ok(scene)
     }
 
@@ -61,15 +60,15 @@ impl Scene {
 
     /// Where everything is.
     pub(super) fn root(&self) -> &Path {
-        &self.root
+        self.scratch.path()
     }
 
     fn home(&self) -> PathBuf {
-        self.root.join("home")
+        self.root().join("home")
     }
 
     fn workspace(&self) -> PathBuf {
-        self.root.join("work")
+        self.root().join("work")
     }
 
     /// The text of a file in the workspace, empty if there is none.
@@ -95,6 +94,7 @@ impl Scene {
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
+        end_with_this_process(&mut command);
         let failed = |error: io::Error| {
             Error::failed(format!("could not start the program: {error}"))
                 .hint("Check the limit of processes: ulimit -u")
@@ -118,10 +118,7 @@ impl Scene {
     /// Ends everything that runs here and removes the directory.
     pub(super) fn strike(&self) -> io::Result<()> {
         below::end_all(LOOKS);
-        match std::fs::remove_dir_all(&self.root) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        }
+        self.scratch.remove()
     }
 }
 
@@ -157,5 +154,16 @@ impl Program {
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+}
+
+/// Has the kernel kill a child when this thread is gone: its model is gone then, and its directory is
+/// about to be. The thread is the first one, which lasts as long as the process.
+#[expect(unsafe_code, reason = "what a child does before it is its program has no safe face")]
+fn end_with_this_process(command: &mut Command) {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    // SAFETY: it is one system call, which takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
 }

@@ -59,7 +59,7 @@ impl Stage {
     }
 
     fn print(self, text: &str) -> Result<(), Error> {
-        if self.json { Ok(()) } else { output::print(text.as_bytes()) }
+        if self.json { Ok(()) } else { output::print(text) }
     }
 }
 

@@ -43,7 +43,7 @@ struct StepFound {
     outcomes: usize,
     /// Whether one of them is in doubt.
     in_doubt: bool,
-    /// What it leaves in the workspace; nothing for a step that only looks.
+    /// What it leaves in the workspace; `None` for a step that only looks.
     trace: Option<String>,
     /// How often that is there.
     traces: usize,

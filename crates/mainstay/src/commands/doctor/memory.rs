@@ -1,10 +1,10 @@
 //! Who has memories besides the store, and whether each answers.
 
 use super::finding::Finding;
-use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::output::Output;
 use crate::paths::Paths;
+use crate::plain_text::clean;
 use crate::providers;
 use crate::wording;
 

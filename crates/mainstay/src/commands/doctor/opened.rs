@@ -10,6 +10,9 @@ use crate::wording;
 /// A write-ahead log over this cannot start over: a read holds it.
 const LONG_LOG: u64 = 64 << 20;
 
+/// Free room in a store that is worth a word, if it is a quarter of it.
+const MUCH_ROOM: u64 = 16 << 20;
+
 /// Looks at everything an open store can tell.
 pub(super) fn examine(store: &Store, paths: &Paths, now: i64) -> Vec<Finding> {
     let info = match store.info() {
@@ -23,6 +26,7 @@ pub(super) fn examine(store: &Store, paths: &Paths, now: i64) -> Vec<Finding> {
     ];
     findings.extend(journal(&info, paths));
     findings.extend(log(&info, paths));
+    findings.extend(free_room(&info, paths));
     findings.extend(syncs(&info, paths));
     findings.push(content(store, paths));
     findings.extend(leases::stuck(store, paths));
@@ -71,6 +75,20 @@ fn log(info: &Info, paths: &Paths) -> Option<Finding> {
     Some(Finding::warning("log", message, next))
 }
 
+/// Room inside the file that compacting would give back. It does no harm, so it is no problem.
+fn free_room(info: &Info, paths: &Paths) -> Option<Finding> {
+    let free = info.free_bytes.filter(|free| *free > MUCH_ROOM && *free > info.bytes / 4)?;
+    Some(Finding::ok(
+        "room",
+        format!(
+            "{} of the {} of the store are free; `{}` gives them back",
+            wording::size(free),
+            wording::size(info.bytes),
+            paths.command("store compact")
+        ),
+    ))
+}
+
 /// A server that does not sync loses commits in a power cut.
 fn syncs(info: &Info, paths: &Paths) -> Option<Finding> {
     if info.server_syncs? {
@@ -113,6 +131,7 @@ pub(super) mod tests {
             schema: vec![("store".to_owned(), 2)],
             journal: Some("wal"),
             bytes: 1,
+            free_bytes: Some(0),
             wal_bytes: Some(0),
             file_system: None,
             file: None,
@@ -155,6 +174,18 @@ pub(super) mod tests {
         assert_eq!(finding.next.unwrap(), "ps -o pid,etime,args -p 7,8");
         let short = Info { wal_bytes: Some(LONG_LOG), ..info() };
         assert_eq!(log(&short, &paths).unwrap().status, Status::Ok);
+    }
+
+    #[test]
+    fn free_room_is_told_where_there_is_much() {
+        let paths = paths("/h/x.db");
+        let room =
+            |free, bytes| free_room(&Info { free_bytes: Some(free), bytes, ..info() }, &paths);
+        assert!(room(MUCH_ROOM, MUCH_ROOM).is_none());
+        assert!(room(MUCH_ROOM * 2, MUCH_ROOM * 8).is_none());
+        let found = room(MUCH_ROOM * 2, MUCH_ROOM * 3).unwrap();
+        assert_eq!(found.status, Status::Ok);
+        assert!(found.message.contains("store compact` gives them back"), "{}", found.message);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &EditArgs, context: &Context) -> Result<Exit, Error> {
     let content = args.text.as_deref().map(|text| super::worded(text, context)).transpose()?;
     let tags = (!args.tags.is_empty()).then(|| args.tags.clone());
     let change = Change { content, category: args.category.clone(), tags, entities: None };
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
     let (changed, text) = match store.write(|tx| facts::update(tx, owner, id, &change))? {
         Changed::Made => (true, format!("Changed fact {id}.\n")),

@@ -29,7 +29,7 @@ pub(crate) struct ExportArgs {
 const PAGE: usize = 1_000;
 
 pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<Exit, Error> {
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let lines = match engine::find_owner(&store)? {
         Some(owner) => lines(&store, owner)?,
         None => Vec::new(),

@@ -33,7 +33,7 @@ enum Rating {
 pub(crate) fn run(args: &FeedbackArgs, context: &Context) -> Result<Exit, Error> {
     humans_only::require("changing memories")?;
     let id = super::fact_id(&args.id)?;
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let owner = engine::existing_owner(&store, "fact", &args.id)?;
     let helpful = args.rating == Rating::Helpful;
     let trust = store.write(|tx| facts::feedback(tx, owner, id, helpful))?;

@@ -4,10 +4,10 @@ use clap::Args;
 use mainstay_memory::facts::{self, Fact, FactId};
 use serde_json::json;
 
-use crate::chat::render::text::clean;
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::plain_text::clean;
 use crate::{engine, humans_only, wording};
 
 /// Forget facts
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<Exit, Error> {
             ids.push(id);
         }
     }
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let owner = engine::existing_owner(&store, "fact", &args.ids[0])?;
     let forgotten = store.write(|tx| -> mainstay_memory::Result<Forgotten> {
         let mut found = Vec::new();

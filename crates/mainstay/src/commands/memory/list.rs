@@ -34,7 +34,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let before = args.before.as_deref().map(super::fact_id).transpose()?;
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let Some(owner) = engine::find_owner(&store)? else { return nothing(context) };
     let place = current_directory()?.display().to_string();
     let list =

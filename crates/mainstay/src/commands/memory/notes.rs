@@ -6,11 +6,11 @@ use clap::{Args, ValueEnum, ValueHint};
 use mainstay_memory::notes::{self, Change, Note, Scope};
 use serde_json::json;
 
-use crate::chat::render::text::clean;
 use crate::commands::run::{current_directory, directory};
 use crate::context::{Context, open_existing};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::plain_text::clean;
 use crate::{engine, humans_only};
 
 /// Show or change the notes that every new session gets
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &NotesArgs, context: &Context) -> Result<Exit, Error> {
         About::Workspace => (Scope::Workspace(&place), settings.workspace_limit),
     };
     let notes = if changes.is_empty() {
-        let store = open_existing(&context.paths()?.store)?;
+        let store = open_existing(&context.paths()?)?;
         match engine::find_owner(&store)? {
             Some(owner) => store.read(|tx| notes::read(tx, owner, scope))?,
             None => Vec::new(),

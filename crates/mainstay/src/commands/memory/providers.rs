@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::chat::render::text::clean;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::plain_text::clean;
 use crate::progress::Progress;
 use crate::providers::{self, ProviderCheck};
 use crate::wording;

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<Exit, Error> {
         );
     }
     let half_life = super::memory_settings(context)?.half_life;
-    let store = open_existing(&context.paths()?.store)?;
+    let store = open_existing(&context.paths()?)?;
     let found: Vec<FoundFact> = match engine::find_owner(&store)? {
         None => Vec::new(),
         Some(owner) => store.read(|tx| {

@@ -1,6 +1,6 @@
 //! `mainstay sessions delete`
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use clap::Args;
 use mainstay_agent::session::manage;
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::printing;
 use crate::{humans_only, wording};
 
 /// Delete sessions and everything that belongs to them
@@ -80,10 +81,8 @@ impl Deleted {
 /// Shows what is to go, where somebody sees it, and asks.
 pub(super) fn confirmed(sessions: &[Session]) -> Result<bool, Error> {
     if io::stdin().is_terminal() {
-        let mut output = io::stderr().lock();
         for session in sessions.iter().take(20) {
-            // With standard error gone there is nobody to show it to.
-            let _ = writeln!(output, "{}  {}", session.id, session.title);
+            printing::say(&format!("{}  {}", session.id, wording::line(&session.title)));
         }
     }
     humans_only::confirm(&format!("delete {}", wording::count(sessions.len() as u64, "session")))

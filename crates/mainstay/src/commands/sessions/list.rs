@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let sessions = sessions(&store, args.limit)?;
     let data: Vec<Value> =
         sessions.iter().map(|(session, turn)| data(session, turn.as_ref())).collect();
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context) -> Result<Exit, Error> {
             session.id,
             wording::minute(session.used_at),
             turn.as_ref().map_or("empty", standing),
-            session.title
+            wording::unbroken(&session.title)
         ));
     }
     if sessions.is_empty() {

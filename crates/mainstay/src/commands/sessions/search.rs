@@ -190,7 +190,7 @@ fn text(answer: &Answer, output: Output) -> String {
             wording::line(&hit.title)
         ));
         neighbour(&mut text, "before", hit.before.as_ref());
-        text.push_str(&format!("    {}\n", marked(&hit.snippet, output)));
+        text.push_str(&format!("    {}\n", wording::unbroken(&marked(&hit.snippet, output))));
         neighbour(&mut text, "after", hit.after.as_ref());
     }
     text
@@ -198,7 +198,7 @@ fn text(answer: &Answer, output: Output) -> String {
 
 fn neighbour(text: &mut String, place: &str, excerpt: Option<&Excerpt>) {
     if let Some(Excerpt { who, text: words, .. }) = excerpt {
-        text.push_str(&format!("  {place} ({}): {words}\n", who.as_str()));
+        text.push_str(&format!("  {place} ({}): {}\n", who.as_str(), wording::unbroken(words)));
     }
 }
 

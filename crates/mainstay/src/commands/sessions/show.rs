@@ -29,7 +29,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let owner = engine::existing_owner(&store, "session", &args.id)?;
     let (session, turn, entries, spent) = store.read(|tx| -> mainstay_journal::Result<_> {
         let session = session::find(tx, owner, &args.id)?;
@@ -48,8 +48,8 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
     let mut text = format!(
         "session {}  {}\nin {}\n{} of models, {} tokens, {}\n",
         session.id,
-        session.title,
-        session.workspace,
+        wording::unbroken(&session.title),
+        wording::unbroken(&session.workspace),
         wording::count(u64::try_from(spent.calls).unwrap_or(0), "call"),
         spent.usage.total(),
         dollars(spent.cost)
@@ -63,7 +63,11 @@ pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<Exit, Error> {
     if let Some(turn) = &turn
         && turn.state != turn::State::Ended
     {
-        let reason = turn.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = turn
+            .reason
+            .as_deref()
+            .map(|reason| format!(": {}", wording::unbroken(reason)))
+            .unwrap_or_default();
         text.push_str(&format!("\nThe last turn is {}{reason}\n", list::standing(turn)));
     }
     context.output.answer(&data, &text)?;
@@ -78,6 +82,7 @@ fn entry_data(entry: &Entry) -> Value {
 fn write_entry(text: &mut String, entry: &Entry) {
     let mut head = |words: &str| {
         // Writing to a string does not fail.
+        let words = wording::unbroken(words);
         let _ = write!(text, "\n[{} {}] {words}\n", entry.seq, wording::minute(entry.at));
     };
     match &entry.body {
@@ -107,9 +112,10 @@ fn write_entry(text: &mut String, entry: &Entry) {
 pub(super) fn said(text: &mut String, parts: &[AssistantPart]) {
     for part in parts {
         match part {
-            AssistantPart::Text(words) => text.push_str(&format!("{}\n", words.trim())),
+            AssistantPart::Text(words) => text.push_str(&wording::indented(words.trim())),
             AssistantPart::Call(call) => {
-                text.push_str(&format!("> {} {}\n", call.name, call.arguments));
+                let call = format!("{} {}", call.name, call.arguments);
+                text.push_str(&format!("> {}\n", wording::unbroken(&call)));
             }
             AssistantPart::Reasoning(_) => {}
         }
@@ -119,8 +125,10 @@ pub(super) fn said(text: &mut String, parts: &[AssistantPart]) {
 pub(super) fn contents(text: &mut String, content: &[Content]) {
     for part in content {
         match part {
-            Content::Text(words) => text.push_str(&format!("{}\n", words.trim_end())),
-            Content::Image(image) => text.push_str(&format!("({})\n", image.media_type)),
+            Content::Text(words) => text.push_str(&wording::indented(words.trim_end())),
+            Content::Image(image) => {
+                text.push_str(&format!("  ({})\n", wording::unbroken(&image.media_type)));
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::show::{contents, said};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::wording;
 
 /// Shows the messages that the entries up to `at` make.
 pub(super) fn show(
@@ -55,7 +56,7 @@ fn write_message(text: &mut String, message: &Message) {
         Message::Results(results) => {
             for result in results {
                 let failed = if result.failed { " (failed)" } else { "" };
-                text.push_str(&format!("\n[{}{failed}]\n", result.name));
+                text.push_str(&format!("\n[{}{failed}]\n", wording::unbroken(&result.name)));
                 contents(text, &result.content);
             }
         }

@@ -1,7 +1,5 @@
 //! `mainstay skills approve`
 
-use std::io::Write as _;
-
 use clap::Args;
 use mainstay_agent::skills::{self, ProposalState};
 use mainstay_store::ProcessIdentity;
@@ -11,6 +9,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::humans_only;
+use crate::printing;
 
 /// Show what a proposed skill changes, and start using it
 ///
@@ -34,8 +33,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> 
     if found.state == ProposalState::Waiting {
         let (text, _) = proposals::shown(&shelf, &found);
         if !context.json() {
-            // With standard error gone there is nobody to show it to.
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            printing::say(&text);
         }
         skills::preview(&shelf, &found)?;
         if !args.yes && !humans_only::confirm(&format!("approve {} as shown", found.name))? {

@@ -20,7 +20,7 @@ pub(crate) fn run(_args: &CheckArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let progress = Progress::begin("checking", None);
 
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let mut problems = store.check(Depth::Full)?;
     if problems.is_empty() {
         problems = store.read_unlimited(mainstay_journal::check)?;

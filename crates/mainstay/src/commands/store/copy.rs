@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CopyArgs, context: &Context) -> Result<Exit, Error> {
     };
     let progress = Progress::begin("copying", file);
 
-    let store = open_existing(&paths.store)?;
+    let store = open_existing(&paths)?;
     let others = store.info()?.other_users;
     let copied = store.copy_to(&target, &mut |at| progress.report(&at))?;
     drop(progress);

@@ -19,7 +19,7 @@ pub(crate) fn run(_args: &InfoArgs, context: &Context) -> Result<Exit, Error> {
     let paths = context.paths()?;
     let progress = Progress::begin("reading", None);
 
-    let info = open_existing(&paths.store)?.info()?;
+    let info = open_existing(&paths)?.info()?;
     drop(progress);
 
     context.output.answer(&as_data(&info)?, &as_text(&info))?;
@@ -57,7 +57,7 @@ fn as_text(info: &Info) -> String {
         lines.push(("disk", format!("{}, {} free", disk.kind, wording::size(disk.free_bytes))));
     }
     let users = if info.other_users.is_empty() {
-        "nobody else".to_owned()
+        "no other process".to_owned()
     } else {
         info.other_users.join(", ")
     };

@@ -141,15 +141,49 @@ async fn an_interrupted_edit_is_settled_by_what_is_in_the_file() {
 }
 
 #[tokio::test]
-async fn only_what_was_planned_is_done() {
+async fn an_edit_is_made_in_what_is_there_now_while_what_it_replaces_is_there_once() {
     let place = Place::new();
     place.file("a", "one\n");
     let given = arguments("a", "one", "1");
     let plan = place.plan("edit_file", &given).await;
     place.file("a", "one\ntheirs\n");
-    let outcome = place.run("edit_file", &given, plan.as_ref()).await;
-    assert_fails(&outcome, "while the edit waited");
-    assert_eq!(place.content("a"), "one\ntheirs\n");
+    assert_works(&place.run("edit_file", &given, plan.as_ref()).await);
+    assert_eq!(place.content("a"), "1\ntheirs\n");
+    place.file("a", "one\none\n");
+    assert_fails(&place.run("edit_file", &given, plan.as_ref()).await, "2 times");
+    place.file("a", "theirs\n");
+    assert_fails(&place.run("edit_file", &given, plan.as_ref()).await, "a is unchanged");
+    assert_eq!(place.content("a"), "theirs\n");
+}
+
+#[tokio::test]
+async fn an_interrupted_edit_of_what_somebody_changed_is_made_again_only_if_it_was_not() {
+    let place = Place::new();
+    place.file("a", "one\n");
+    // It would not fit again after it was made, so it was not made.
+    let given = arguments("a", "one", "1");
+    let plan = place.plan("edit_file", &given).await;
+    place.file("a", "one\ntheirs\n");
+    assert_eq!(place.settle("edit_file", &given, plan.as_ref()).await, Settled::NotStarted);
+    // It would fit again, so nobody can tell.
+    let given = arguments("a", "one", "one more");
+    let settled = place.settle("edit_file", &given, plan.as_ref()).await;
+    assert!(matches!(&settled, Settled::Unknown(_)), "{settled:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_writes_in_place_is_waited_for_and_then_left_alone() {
+    let place = Place::new();
+    let path = place.file("a", "one\n");
+    let writer = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    assert_fails(&edit(&place, "a", "one", "1").await, "open for writing");
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::io::Write::write_all(&mut &writer, b"theirs\n").unwrap();
+    });
+    assert_works(&edit(&place, "a", "one", "1").await);
+    late.join().unwrap();
+    assert_eq!(place.content("a"), "1\ntheirs\n");
 }
 
 #[tokio::test]

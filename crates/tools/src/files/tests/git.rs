@@ -121,6 +121,7 @@ async fn a_filtered_file_counts_as_held_when_git_takes_it_for_unchanged() {
         std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000),
     )
     .unwrap();
+    drop(file);
     git(root, &["add", "-A"]);
     assert_eq!(written(&place, "a").await, "Wrote a (5 bytes).");
 }

@@ -48,7 +48,7 @@ impl Drop for Hold {
 
 /// Makes a connection and lends it to the job with this key.
 pub(super) async fn lend(directory: &Path, key: &str) -> io::Result<UnixStream> {
-    let stream = connect(directory)?;
+    let stream = connect(directory)?.stream;
     stream.set_nonblocking(true)?;
     let mut stream = UnixStream::from_std(stream)?;
     let request = Request { number: 1, asks: Asks::Lend { key: key.to_owned() } };

@@ -3,23 +3,26 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use mainstay_message::Redactor;
 use mainstay_store::lock;
+use rustix::process::Signal;
 use tokio::sync::mpsc;
 
 use super::collect::{Collected, collect};
 use super::conversation::{Conversation, Hold, lend};
 use super::endings::{Ending, Endings};
 use super::error::KeeperError;
-use super::launch::{Launch, Launched, connect, launch};
+use super::launch::{Connection, Launch, Launched, connect, launch};
 use super::link::Link;
-use super::reply::{done, ended_of, in_time, not_started, refusal, status_of};
+use super::reply::{done, ended_of, not_started, refusal, status_of};
 use super::sweep;
+use crate::keeper::shared::processes::signal;
 use crate::keeper::shared::protocol::{Around, Asks, Says};
-use crate::keeper::shared::{Ended, Exit, Job, Status, Streams};
+use crate::keeper::shared::{BACKSTOP, Ended, Exit, Job, Status, Streams};
 
 /// A keeper answers at once; one that does not is stopped or stuck.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -61,6 +64,8 @@ struct Links {
 pub enum Attached {
     /// It lives and has these jobs of the session. New jobs may use it from now on.
     Alive(Vec<Status>),
+    /// It lives and does not answer: it is stopped, or stuck. Its processes may run on.
+    Silent,
     /// It is gone, and so are its processes. [`Keeper::collect`] tells what it knew.
     Gone,
 }
@@ -87,7 +92,7 @@ impl Keeper {
     /// The name of the keeper that new jobs go to; it is started if need be.
     pub async fn name(&self) -> Result<String, KeeperError> {
         let mut current = self.shared.current.lock().await;
-        if let Some(link) = current.as_ref().filter(|link| link.is_open()) {
+        if let Some(link) = current.as_ref().filter(|link| link.is_well()) {
             return Ok(link.name.clone());
         }
         let launched = launch(&self.shared.launch).map_err(|cause| self.cannot_start(cause))?;
@@ -108,12 +113,14 @@ impl Keeper {
     }
 
     fn open(&self, launched: Launched) -> std::io::Result<Arc<Link>> {
-        let Launched { name, stream, mut guard } = launched;
+        let Launched { name, connection, mut guard } = launched;
         let spool = self.shared.launch.spool.clone();
         let of = name.clone();
-        self.take_over(name, stream, move || {
+        self.take_over(name, connection, move || {
             // The guard is our child and must be reaped; it goes when everything is killed.
             let _ = std::thread::Builder::new().name("keeper-end".to_owned()).spawn(move || {
+                // One that is stopped hears nothing else, and what its worker left is its to kill.
+                signal(guard.id().cast_signed(), Signal::CONT);
                 let ended = guard.wait();
                 if !ended.is_ok_and(|status| status.success()) {
                     // It was killed with its worker, and could not do this itself.
@@ -128,11 +135,11 @@ impl Keeper {
     fn take_over(
         &self,
         name: String,
-        stream: std::os::unix::net::UnixStream,
+        connection: Connection,
         closed: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Arc<Link>> {
         let endings = self.shared.endings.clone();
-        let link = Link::open(name, stream, move |ending| endings.announce(ending), closed)?;
+        let link = Link::open(name, connection, move |ending| endings.announce(ending), closed)?;
         let mut links = self.shared.links();
         links.open.retain(|link| link.is_open());
         links.routes.retain(|_, link| link.is_open());
@@ -145,20 +152,22 @@ impl Keeper {
     /// When it is gone, what it left running is killed before this returns.
     pub async fn attach(&self, name: &str, session: &str) -> Attached {
         match self.attached(name, session).await {
-            Some(jobs) => Attached::Alive(jobs),
-            None => {
+            Ok(jobs) => Attached::Alive(jobs),
+            Err(KeeperError::Silent) => Attached::Silent,
+            Err(_) => {
                 self.clear(name).await;
                 Attached::Gone
             }
         }
     }
 
-    async fn attached(&self, name: &str, session: &str) -> Option<Vec<Status>> {
+    async fn attached(&self, name: &str, session: &str) -> Result<Vec<Status>, KeeperError> {
         let mut current = self.shared.current.lock().await;
         let link = match self.shared.link(name) {
             Some(link) => link,
             None => {
-                let stream = connect(&self.shared.launch.spool.join(name)).ok()?;
+                let connection = connect(&self.shared.launch.spool.join(name))
+                    .map_err(|cause| unreachable(&cause))?;
                 let spool = self.shared.launch.spool.clone();
                 let of = name.to_owned();
                 // Not our child: whether it died or only let go of us is seen from its record.
@@ -174,11 +183,14 @@ impl Keeper {
                         },
                     );
                 };
-                self.take_over(name.to_owned(), stream, closed).ok()?
+                self.take_over(name.to_owned(), connection, closed)
+                    .map_err(|_| KeeperError::Lost)?
             }
         };
         let asks = Asks::Attach { session: session.to_owned() };
-        let Ok(Says::Jobs(jobs)) = in_time(ANSWER, link.ask(asks)).await else { return None };
+        let Says::Jobs(jobs) = link.ask(ANSWER, asks).await? else {
+            return Err(KeeperError::Lost);
+        };
         let mut links = self.shared.links();
         for job in &jobs {
             links.routes.insert(job.key.clone(), link.clone());
@@ -186,7 +198,7 @@ impl Keeper {
         if !current.as_ref().is_some_and(|link| link.is_open()) {
             *current = Some(link);
         }
-        Some(jobs)
+        Ok(jobs)
     }
 
     /// Waits until nothing of a dead keeper runs.
@@ -224,7 +236,8 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let asks = Asks::Run { job: Box::new(job.clone()), around: Around::Told };
-        ended_of(self.shared.end_of(&link, &job.key, link.ask(asks)).await?, &job.key)
+        let limit = job.longest().unwrap_or(BACKSTOP).saturating_add(ANSWER);
+        ended_of(self.shared.end_of(&link, &job.key, link.ask(limit, asks)).await?, &job.key)
     }
 
     /// Begins a job that was got ready by [`prepare`](Self::prepare), and waits for its end. Returns
@@ -233,7 +246,7 @@ impl Keeper {
     pub async fn begin(&self, keeper: &str, key: &str) -> Result<Option<Ended>, KeeperError> {
         let Some(link) = self.shared.link(keeper) else { return Ok(None) };
         self.shared.tell_secrets(&link);
-        let Some(begun) = link.begin(key) else { return Ok(None) };
+        let Some(begun) = link.begin(key, ANSWER) else { return Ok(None) };
         match self.shared.end_of(&link, key, begun).await? {
             Says::UnknownKey => Ok(None),
             says => ended_of(says, key).map(Some),
@@ -245,11 +258,9 @@ impl Keeper {
         let link = self.shared.link(keeper).ok_or_else(not_started)?;
         self.shared.tell_secrets(&link);
         let end = KillOnDrop { link: &link, key: &job.key, armed: true };
-        let says = in_time(
-            ANSWER,
-            link.ask(Asks::Start { job: Box::new(job.clone()), around: Around::Told }),
-        )
-        .await?;
+        let says = link
+            .ask(ANSWER, Asks::Start { job: Box::new(job.clone()), around: Around::Told })
+            .await?;
         let status = status_of(says, &job.key)?;
         self.shared.links().routes.insert(job.key.clone(), link.clone());
         end.disarm();
@@ -260,15 +271,24 @@ impl Keeper {
     pub async fn ended(&self, key: &str) -> Result<Ended, KeeperError> {
         let link = self.link_of(key).await?;
         let end = KillOnDrop { link: &link, key, armed: true };
-        let says = link.ask(Asks::Await { key: key.to_owned() }).await;
+        let mut says = pin!(link.ask_at_length(Asks::Await { key: key.to_owned() }));
+        // How long it may take is not known here, so its keeper is asked now and then: one that lives
+        // keeps to the limits of its jobs.
+        let says = loop {
+            match tokio::time::timeout(ANSWER, &mut says).await {
+                Ok(says) => break says?,
+                Err(_) => drop(link.ask(ANSWER, Asks::Poll { key: key.to_owned() }).await?),
+            }
+        };
         end.disarm();
-        ended_of(says?, key)
+        ended_of(says, key)
     }
 
-    /// Waits for the end of a job and leaves it alone when dropped.
+    /// Waits for the end of a job and leaves it alone when dropped. How long is the caller's to say: a
+    /// keeper that is stopped never answers.
     pub async fn watch(&self, key: &str) -> Result<Ended, KeeperError> {
         let link = self.link_of(key).await?;
-        ended_of(link.ask(Asks::Await { key: key.to_owned() }).await?, key)
+        ended_of(link.ask_at_length(Asks::Await { key: key.to_owned() }).await?, key)
     }
 
     /// How a job stands.
@@ -281,7 +301,7 @@ impl Keeper {
     /// lost is told as lost.
     pub async fn poll_with(&self, keeper: &str, key: &str) -> Result<Status, KeeperError> {
         let link = self.shared.link(keeper).ok_or(KeeperError::Lost)?;
-        let says = in_time(ANSWER, link.ask(Asks::Poll { key: key.to_owned() })).await?;
+        let says = link.ask(ANSWER, Asks::Poll { key: key.to_owned() }).await?;
         status_of(says, key)
     }
 
@@ -320,7 +340,7 @@ impl Keeper {
         let mut list = Vec::new();
         for link in self.shared.open() {
             let asks = Asks::List { session: session.to_owned() };
-            match in_time(ANSWER, link.ask(asks)).await {
+            match link.ask(ANSWER, asks).await {
                 Ok(Says::Jobs(jobs)) => list.extend(jobs),
                 Ok(_) | Err(KeeperError::Lost) => {}
                 Err(error) => return Err(error),
@@ -333,16 +353,23 @@ impl Keeper {
     pub async fn stop_session(&self, session: &str) {
         for link in self.shared.open() {
             let asks = Asks::StopSession { session: session.to_owned() };
-            let _ = in_time(KILLED, link.ask(asks)).await;
+            let _ = link.ask(KILLED, asks).await;
         }
     }
 
-    /// Kills all jobs of this agent and lets the keeper go; they are gone when this returns.
+    /// Kills all jobs of this agent and lets the keeper go; they are gone when this returns. A keeper
+    /// that is stopped is woken for this, and one that does not answer is killed.
     pub async fn leave(&self) {
         let mut current = self.shared.current.lock().await;
         for link in self.shared.open() {
-            let _ = in_time(KILLED, link.ask(Asks::Leave)).await;
+            sweep::wake(&self.shared.launch.spool, &link.name);
+            let left = link.ask(KILLED, Asks::Leave).await;
             link.close();
+            if matches!(left, Err(KeeperError::Silent)) {
+                tracing::warn!(keeper = link.name, "killed a process keeper that did not answer");
+                sweep::kill(&self.shared.launch.spool, &link.name);
+                self.clear(&link.name).await;
+            }
         }
         *current = None;
     }
@@ -391,7 +418,7 @@ impl Keeper {
 
     async fn ask_about(&self, key: &str, asks: Asks) -> Result<Says, KeeperError> {
         let link = self.link_of(key).await?;
-        in_time(ANSWER, link.ask(asks)).await
+        link.ask(ANSWER, asks).await
     }
 
     /// The keeper that knows a job.
@@ -399,13 +426,26 @@ impl Keeper {
         if let Some(link) = self.shared.links().routes.get(key).filter(|link| link.is_open()) {
             return Ok(link.clone());
         }
+        let mut unknown = KeeperError::Unknown(key.to_owned());
         for link in self.shared.open() {
             let asks = Asks::Poll { key: key.to_owned() };
-            if let Ok(Says::Standing(_)) = in_time(ANSWER, link.ask(asks)).await {
-                return Ok(link);
+            match link.ask(ANSWER, asks).await {
+                Ok(Says::Standing(_)) => return Ok(link),
+                // It may be the one that knows.
+                Err(silent @ KeeperError::Silent) => unknown = silent,
+                Ok(_) | Err(_) => {}
             }
         }
-        Err(KeeperError::Unknown(key.to_owned()))
+        Err(unknown)
+    }
+}
+
+/// Why a keeper cannot be connected to.
+fn unreachable(cause: &std::io::Error) -> KeeperError {
+    match cause.kind() {
+        // It has not taken in those who came before.
+        std::io::ErrorKind::WouldBlock => KeeperError::Silent,
+        _ => KeeperError::Lost,
     }
 }
 
@@ -431,7 +471,10 @@ impl Shared {
         if matches!(&says, Ok(Says::Ended(ended)) if !ended.left.is_empty()) {
             self.links().routes.insert(key.to_owned(), link.clone());
         }
-        end.disarm();
+        // One that does not answer is told to end the job, for when it can hear again.
+        if !matches!(says, Err(KeeperError::Silent)) {
+            end.disarm();
+        }
         says
     }
 

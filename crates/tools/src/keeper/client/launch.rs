@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use mainstay_store::Id;
 use mainstay_store::fsatomic::{PRIVATE_DIR, PRIVATE_FILE, create_new};
+use mainstay_store::occupancy::occupy;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use crate::keeper::shared::spool::{SOCKET, TOKEN};
 
@@ -31,9 +33,19 @@ pub struct Launch {
 /// A keeper that was just started.
 pub(super) struct Launched {
     pub(super) name: String,
-    pub(super) stream: UnixStream,
+    pub(super) connection: Connection,
     pub(super) guard: Child,
 }
+
+/// A connection to a keeper, and a hold on its directory, which is not cleared up as long as anybody
+/// may ask what is in it.
+pub(super) struct Connection {
+    pub(super) stream: UnixStream,
+    pub(super) occupied: File,
+}
+
+/// How often another name is tried where whoever clears up was faster.
+const NAMES: u32 = 100;
 
 /// Starts a keeper with a new name.
 #[expect(
@@ -41,21 +53,14 @@ pub(super) struct Launched {
     reason = "the keeper itself is nobody's child but the agent's"
 )]
 pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
-    let name = Id::new().to_string();
     // The keeper's own directory is `/`.
-    let directory = std::path::absolute(launch.spool.join(&name))?;
-    // Nothing in it is synced: it has to survive the keeper, not the machine.
-    let make = || DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(&directory);
-    // Another process may take an empty spool away in between.
-    make().or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => make(),
-        _ => Err(error),
-    })?;
+    let spool = std::path::absolute(&launch.spool)?;
+    let (name, occupied) = new_directory(&spool)?;
+    let directory = spool.join(&name);
     let token = new_token();
     create_new(&directory.join(TOKEN), PRIVATE_FILE)?.write_all(token.as_bytes())?;
     // Bound here, so that it can be connected to before the keeper has got up.
-    let handle = File::open(&directory)?;
-    let listener = UnixListener::bind(address(&handle))?;
+    let listener = UnixListener::bind(address(&occupied))?;
     let guard = Command::new(&launch.program)
         .args(&launch.arguments)
         .arg(&directory)
@@ -67,14 +72,38 @@ pub(super) fn launch(launch: &Launch) -> io::Result<Launched> {
         .stderr(Stdio::null())
         .spawn();
     let guard = guard.inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
-    let stream = greeted(UnixStream::connect(address(&handle))?, &token)?;
-    Ok(Launched { name, stream, guard })
+    let stream = greeted(UnixStream::connect(address(&occupied))?, &token)?;
+    Ok(Launched { name, connection: Connection { stream, occupied }, guard })
 }
 
-/// Connects to a keeper.
-pub(super) fn connect(directory: &Path) -> io::Result<UnixStream> {
+/// Makes a directory in the spool and occupies it. Nothing in it is synced: it has to survive the
+/// keeper, not the machine.
+fn new_directory(spool: &Path) -> io::Result<(String, File)> {
+    for _ in 0..NAMES {
+        let name = Id::new().to_string();
+        let directory = spool.join(&name);
+        let made = DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(&directory);
+        match made.and_then(|()| occupy(&directory)) {
+            Ok(occupied) => return Ok((name, occupied)),
+            // Another process took it, or an empty spool, away in between.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("its directory is removed as soon as it is made"))
+}
+
+/// Connects to a keeper, without waiting: where one that is stopped has a full queue of connections
+/// that it has not taken in, the error is that this would block.
+pub(super) fn connect(directory: &Path) -> io::Result<Connection> {
+    let occupied = occupy(directory)?;
     let token = std::fs::read_to_string(directory.join(TOKEN))?;
-    greeted(UnixStream::connect(address(&File::open(directory)?))?, &token)
+    let address = SocketAddrUnix::new(address(&occupied))?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &address)?;
+    let stream = greeted(UnixStream::from(socket), &token)?;
+    Ok(Connection { stream, occupied })
 }
 
 fn greeted(mut stream: UnixStream, token: &str) -> io::Result<UnixStream> {

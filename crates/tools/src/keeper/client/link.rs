@@ -1,10 +1,12 @@
 //! One connection of an agent to a keeper.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use mainstay_message::Redactor;
 use mainstay_store::lock;
@@ -16,10 +18,11 @@ use tokio::sync::{Notify, oneshot};
 
 use super::endings::Ending;
 use super::error::KeeperError;
+use super::launch::Connection;
 use super::one_way::one_way;
-use crate::keeper::shared::Job;
 use crate::keeper::shared::gates::{self, Opener};
 use crate::keeper::shared::protocol::{Asks, Incoming, Reply, Request, Says, Surroundings, frame};
+use crate::keeper::shared::{BACKSTOP, Job};
 
 /// One connection of an agent to a keeper.
 pub(super) struct Link {
@@ -32,6 +35,10 @@ pub(super) struct Link {
     blocked: Notify,
     /// How many secrets the keeper was told.
     secrets: AtomicUsize,
+    /// Whether an answer did not come in time, and nothing has come since.
+    silent: AtomicBool,
+    /// The keeper's directory, which stays as long as this does.
+    _occupied: File,
 }
 
 #[derive(Default)]
@@ -61,16 +68,19 @@ struct Prepared {
     key: String,
     opener: Opener,
     answer: oneshot::Receiver<Says>,
+    /// How long the job may take.
+    longest: Duration,
 }
 
 impl Link {
     /// Takes a connection over; `news` is called with what nobody asked for, `closed` at the end.
     pub(super) fn open(
         name: String,
-        stream: UnixStream,
+        connection: Connection,
         news: impl Fn(Ending) + Send + 'static,
         closed: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<Self>> {
+        let Connection { stream, occupied } = connection;
         stream.set_nonblocking(true)?;
         let stream = one_way(stream, Interest::READABLE)?;
         let link = Arc::new(Self {
@@ -79,6 +89,8 @@ impl Link {
             state: Mutex::default(),
             blocked: Notify::new(),
             secrets: AtomicUsize::new(0),
+            silent: AtomicBool::new(false),
+            _occupied: occupied,
         });
         let reading = link.clone();
         tokio::spawn(async move {
@@ -95,6 +107,16 @@ impl Link {
 
     pub(super) fn is_open(&self) -> bool {
         !self.state().closed
+    }
+
+    /// Whether new jobs may go there.
+    pub(super) fn is_well(&self) -> bool {
+        self.is_open() && !self.is_silent()
+    }
+
+    /// Whether the keeper owes an answer whose time is over: it is stopped, or stuck.
+    fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Acquire)
     }
 
     /// Ends the connection; whoever waits learns of it.
@@ -122,6 +144,7 @@ impl Link {
         }
         let Ok((opener, gate)) = Opener::new() else { return };
         let key = job.key.clone();
+        let longest = job.longest().unwrap_or(BACKSTOP);
         let around = state.around.shorten(&mut job);
         let (number, answer) = state.expect();
         let asks = Asks::Prepare { job: Box::new(job), around };
@@ -136,18 +159,22 @@ impl Link {
             state.around = Surroundings::default();
             return;
         }
-        state.ready = Some(Prepared { key, opener, answer });
+        state.ready = Some(Prepared { key, opener, answer, longest });
     }
 
-    /// Lets a job begin that the keeper was told last to get ready; what it says of it comes later.
-    /// Returns `None` if there is no such job, or nobody waits for the word to begin any more.
+    /// Lets a job begin that the keeper was told last to get ready; what it says of it comes later, with
+    /// `patience` beyond the time that the job may take. Returns `None` if there is no such job, or
+    /// nobody waits for the word to begin any more.
     pub(super) fn begin(
         &self,
         key: &str,
-    ) -> Option<impl Future<Output = Result<Says, KeeperError>> + use<>> {
-        let prepared = self.state().ready.take_if(|ready| ready.key == key)?;
-        let answer = prepared.answer;
-        prepared.opener.open().then_some(async { answer.await.map_err(|_| KeeperError::Lost) })
+        patience: Duration,
+    ) -> Option<impl Future<Output = Result<Says, KeeperError>>> {
+        let Prepared { opener, answer, longest, .. } =
+            self.state().ready.take_if(|ready| ready.key == key)?;
+        let limit = longest.saturating_add(patience);
+        let answer = async { answer.await.map_err(|_| KeeperError::Lost) };
+        opener.open().then_some(async move { self.within(limit, answer).await })
     }
 
     /// Tells the keeper the secrets that it does not know yet. What is asked later comes later; what was
@@ -163,8 +190,25 @@ impl Link {
         }
     }
 
-    /// Sends a request and waits for the answer.
-    pub(super) async fn ask(&self, mut asks: Asks) -> Result<Says, KeeperError> {
+    /// Sends a request and waits for the answer, but not longer than `limit`: a keeper that is stopped
+    /// takes requests and says nothing.
+    pub(super) async fn ask(&self, limit: Duration, asks: Asks) -> Result<Says, KeeperError> {
+        self.within(limit, self.ask_at_length(asks)).await
+    }
+
+    async fn within(
+        &self,
+        limit: Duration,
+        answer: impl Future<Output = Result<Says, KeeperError>>,
+    ) -> Result<Says, KeeperError> {
+        tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+            self.silent.store(true, Ordering::Release);
+            Err(KeeperError::Silent)
+        })
+    }
+
+    /// Sends a request and waits for the answer, for whoever has a limit of its own.
+    pub(super) async fn ask_at_length(&self, mut asks: Asks) -> Result<Says, KeeperError> {
         let answer = {
             let mut state = self.state();
             let (number, answer) = state.expect();
@@ -268,6 +312,7 @@ impl Link {
     }
 
     fn receive(&self, Reply { number, says }: Reply, news: &impl Fn(Ending)) {
+        self.silent.store(false, Ordering::Release);
         if let Says::News { key, session, ended } = says {
             return news(Ending { key, session, keeper: self.name.clone(), ended: *ended });
         }

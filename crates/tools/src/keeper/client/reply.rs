@@ -1,18 +1,8 @@
 //! What a keeper's reply means to whoever asked.
 
-use std::future::Future;
-use std::time::Duration;
-
 use super::error::KeeperError;
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::{Ended, Status};
-
-pub(super) async fn in_time(
-    limit: Duration,
-    answer: impl Future<Output = Result<Says, KeeperError>>,
-) -> Result<Says, KeeperError> {
-    tokio::time::timeout(limit, answer).await.unwrap_or(Err(KeeperError::Silent))
-}
 
 pub(super) fn not_started() -> KeeperError {
     KeeperError::Refused(

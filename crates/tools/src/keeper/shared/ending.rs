@@ -62,6 +62,9 @@ pub enum KillReason {
 pub struct Left {
     /// Its number.
     pub pid: i32,
+    /// Its number for the commands of its sandbox, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<i32>,
     /// Its command line.
     pub command: String,
 }

@@ -78,6 +78,17 @@ pub struct Limits {
     pub output: Option<u64>,
 }
 
+impl Job {
+    /// How long it may take, if that is limited.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        if self.background || self.streams == Streams::Lent {
+            self.limits.wall
+        } else {
+            Some(self.limits.wall.map_or(BACKSTOP, |wall| wall.min(BACKSTOP)))
+        }
+    }
+}
+
 impl Program {
     /// What runs, in a line.
     pub fn line(&self) -> String {

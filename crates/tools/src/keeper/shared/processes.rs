@@ -28,6 +28,11 @@ pub(crate) struct Snapshot {
 }
 
 impl Process {
+    /// Milliseconds since boot, from the ticks that tell when a process started.
+    pub(crate) fn begun(ticks: u64) -> u64 {
+        ticks * TICK_MILLIS
+    }
+
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold anything, so count from the last one.
@@ -37,7 +42,7 @@ impl Process {
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         let ticks: u64 = fields.nth(16)?.parse().ok()?;
-        Some(Self { pid, parent, group, start: ticks * TICK_MILLIS, ended })
+        Some(Self { pid, parent, group, start: Self::begun(ticks), ended })
     }
 }
 
@@ -99,6 +104,14 @@ pub(crate) fn own_children() -> Vec<i32> {
     }
 }
 
+/// The children of another process, which has one thread.
+pub(crate) fn children_of(pid: i32) -> Vec<i32> {
+    match fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+        Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+        Err(_) => Snapshot::take().children(pid).to_vec(),
+    }
+}
+
 pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
@@ -110,6 +123,14 @@ pub(crate) fn mark(pid: i32, name: &str) -> Option<String> {
         let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
         String::from_utf8(value.to_vec()).ok()
     })
+}
+
+/// The number that a process has in its own process namespace, where that is not this one's.
+pub(crate) fn number_inside(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let numbers = numbers.split_ascii_whitespace().skip(1);
+    numbers.last()?.parse().ok()
 }
 
 /// The command line of a process, in one line of moderate length.

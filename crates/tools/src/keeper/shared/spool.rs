@@ -19,6 +19,8 @@ use super::ending::Ended;
 pub(crate) const LOG: &str = "log";
 /// The socket's name.
 pub(crate) const SOCKET: &str = "socket";
+/// How the names of long outputs begin.
+pub(crate) const OUTPUT: &str = "output-";
 /// What a connection must begin with, in the keeper's directory. A command in a sandbox can connect to
 /// the socket, but it cannot read this, and so not ask for what its sandbox forbids.
 pub(crate) const TOKEN: &str = "token";

@@ -10,26 +10,38 @@ use std::time::Duration;
 use mainstay_store::{Clock, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 
 use super::connection::Connection;
 use super::jobs::{Jobs, Said};
 use super::live::Direction;
 use super::spool::Spool;
 use super::syscalls::child_signals;
+use crate::keeper::shared::processes::signal;
 use crate::keeper::shared::protocol::{Around, Asks, Reply, Request, Says, frame};
 use crate::keeper::shared::spool::TOKEN;
+use crate::keeper::shared::stamp;
 use crate::keeper::shared::{Job, KillReason};
 
-/// How long a fresh keeper waits for its agent.
-const FIRST: Duration = Duration::from_secs(10);
+/// How long a fresh keeper waits for its agent, which connects as soon as it has started it. Where that
+/// was killed in between, another may come for what it had written down, and the keeper goes soon if not.
+const FIRST: Duration = Duration::from_secs(5);
 
 /// Runs the worker until it has nothing to do any more.
-pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> io::Result<()> {
+pub(super) fn run(
+    directory: &Path,
+    listener: UnixListener,
+    grace: Duration,
+    guard: Pid,
+) -> io::Result<()> {
     let name = directory.file_name().map_or_else(String::new, |name| name.display().to_string());
     listener.set_nonblocking(true)?;
     let signals = child_signals()?;
     let token = std::fs::read(directory.join(TOKEN))?;
-    let jobs = Jobs::new(name, Spool::open(directory)?)?;
+    let spool = Spool::open(directory)?;
+    // Where the limits are too low already, what is left is found by other marks.
+    let _ = stamp::put_on(&name);
+    let jobs = Jobs::new(name, spool)?;
     let opened = now();
     let worker = Worker {
         jobs,
@@ -43,6 +55,7 @@ pub(super) fn run(directory: &Path, listener: UnixListener, grace: Duration) -> 
         opened,
         orphaned: HashMap::new(),
         abandoned: false,
+        guard,
     };
     worker.work()
 }
@@ -65,9 +78,10 @@ struct Worker {
     opened: Duration,
     /// Sessions whose agent went without a word, and when.
     orphaned: HashMap<String, Duration>,
-    /// Whether an agent went without a word: another may ask what became of its work, also if the
-    /// answer is that nothing was started.
+    /// Whether an agent went without a word that had asked for nothing yet: another may ask what became
+    /// of its work, also if the answer is that nothing was started.
     abandoned: bool,
+    guard: Pid,
 }
 
 impl Worker {
@@ -91,8 +105,12 @@ impl Worker {
             self.wait(now)?;
         }
         self.jobs.spool().close();
-        // Agents that left have what they wanted.
-        if !self.abandoned {
+        // A guard that is stopped would stay for ever.
+        if let Some(guard) = rustix::process::getppid().filter(|guard| *guard == self.guard) {
+            signal(guard.as_raw_nonzero().get(), Signal::CONT);
+        }
+        // Agents that left have what they wanted, also of what another one before them had begun.
+        if !self.abandoned && self.orphaned.is_empty() {
             self.jobs.spool().remove();
         }
         Ok(())
@@ -384,7 +402,8 @@ impl Worker {
         for id in closed {
             self.jobs.forget(id, now);
             let Some(connection) = self.connections.remove(&id) else { continue };
-            self.abandoned |= connection.greeted && !connection.left;
+            self.abandoned |=
+                connection.greeted && !connection.left && connection.sessions.is_empty();
             for session in connection.sessions {
                 if !self.is_shared(id, &session) {
                     self.jobs.end_conversations(&session, now);

@@ -48,10 +48,11 @@ fn start(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     // and the agent does not start it so.
     let _ = rustix::process::setsid();
     set_child_subreaper(Some(rustix::process::getpid()))?;
+    let guard = rustix::process::getpid();
     match fork()? {
         Side::Child => {
             set_child_subreaper(Some(rustix::process::getpid()))?;
-            event_loop::run(&directory, UnixListener::from(listener), grace)
+            event_loop::run(&directory, UnixListener::from(listener), grace, guard)
         }
         Side::Parent(worker) => {
             // Only the worker answers.
@@ -88,7 +89,7 @@ fn kill_the_rest() {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) => {
-                kill_all_below(own_pid());
+                kill_all_below(own_pid(), None);
                 std::thread::sleep(pause);
                 pause = (pause + pause / 4).min(SELDOM);
             }

@@ -17,10 +17,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::held::Held;
-use super::kill::{Claims, Killing};
+use super::kill::{Claims, Killing, adopted, kill_all_below};
 use super::live::{self, Live, PARTING_LOOK, PIECE, StartContext, how, reason};
 use super::spool::{Place, Spool};
+use super::syscalls::child_pipe;
 use crate::keeper::shared::brand::Brands;
+use crate::keeper::shared::processes::own_pid;
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::spool::Line;
 use crate::keeper::shared::{Ended, Exit, Job, KillReason, Status, Streams};
@@ -87,7 +89,7 @@ impl Jobs {
     pub(super) fn new(name: String, spool: Spool) -> io::Result<Self> {
         Ok(Self {
             brands: Some(Brands::new(&name)),
-            chambers: Chambers::default(),
+            chambers: Chambers::new(child_pipe()),
             name,
             spool,
             nothing: File::open("/dev/null")?.into(),
@@ -291,6 +293,7 @@ impl Jobs {
     fn reaped(&mut self, pid: Pid, status: WaitStatus, now: Duration) {
         let pid = pid.as_raw_nonzero().get();
         self.settle_reaped(pid, now);
+        self.chambers.reaped(pid);
         if let Some(key) = self.claims.reaped(pid)
             && let Some(live) = self.live.get_mut(&key)
         {
@@ -323,7 +326,13 @@ impl Jobs {
             self.strays = None;
             return;
         }
-        super::kill::kill_all_below(crate::keeper::shared::processes::own_pid());
+        let adopter = self.chambers.adopter();
+        self.children = adopter.is_none() || !adopted(adopter).is_empty();
+        if !self.children {
+            self.strays = None;
+            return;
+        }
+        kill_all_below(own_pid(), adopter);
         let since = self.strays.map_or(now, |(since, _)| since);
         // Less and less often: one that does not die hangs in the kernel.
         let pause = now.saturating_sub(since).clamp(PARTING_LOOK, Duration::from_secs(1));

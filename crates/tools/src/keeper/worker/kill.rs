@@ -10,7 +10,9 @@ use super::live::Live;
 use crate::keeper::shared::KillReason;
 use crate::keeper::shared::brand::brand_of;
 use crate::keeper::shared::marks::JOB_MARK;
-use crate::keeper::shared::processes::{Process, Snapshot, mark, own_pid, signal, signal_group};
+use crate::keeper::shared::processes::{
+    Process, Snapshot, children_of, mark, own_children, own_pid, signal, signal_group,
+};
 
 /// How long a process may take to end by itself after SIGTERM.
 const POLITENESS: Duration = Duration::from_millis(250);
@@ -66,9 +68,9 @@ impl Killing {
 #[derive(Default)]
 pub(super) struct Claims {
     roots: HashMap<i32, String>,
-    /// Children that came by the death of their parents. Their numbers are not reused before they
-    /// are reaped, here.
-    adopted: HashMap<i32, String>,
+    /// Children that came by the death of their parents, with the time of their start: those that are
+    /// reaped elsewhere may have their numbers used again.
+    adopted: HashMap<i32, (u64, String)>,
 }
 
 impl Claims {
@@ -94,17 +96,22 @@ impl Claims {
         snapshot: &Snapshot,
         live: &BTreeMap<String, Live>,
         held: Option<&Held>,
+        adopter: Option<i32>,
     ) -> Vec<i32> {
         let mut owned = Vec::new();
-        for pid in snapshot.children(own_pid()) {
-            let owner = match self.roots.get(pid).or_else(|| self.adopted.get(pid)) {
+        let parents = std::iter::once(own_pid()).chain(adopter);
+        let children = parents.flat_map(|parent| snapshot.children(parent));
+        for pid in children.filter(|pid| Some(**pid) != adopter) {
+            let Some(process) = snapshot.get(*pid) else { continue };
+            let known = self.adopted.get(pid).filter(|(start, _)| *start == process.start);
+            let owner = match self.roots.get(pid).or_else(|| known.map(|(_, owner)| owner)) {
                 Some(owner) => Some(owner.clone()),
                 // It belongs to none of them yet.
                 None if held.is_some_and(|held| held.has(*pid)) => None,
                 None => {
-                    let found = snapshot.get(*pid).and_then(|process| owner(process, live));
+                    let found = owner(process, live);
                     if let Some(owner) = &found {
-                        self.adopted.insert(*pid, owner.clone());
+                        self.adopted.insert(*pid, (process.start, owner.clone()));
                     }
                     found
                 }
@@ -144,10 +151,22 @@ fn owner(process: &Process, live: &BTreeMap<String, Live>) -> Option<String> {
     }
 }
 
-/// Kills everything that descends from a process.
-pub(super) fn kill_all_below(pid: i32) {
+/// The children of this process that nobody may have asked for, and those of the other one to which
+/// orphans fall.
+pub(super) fn adopted(adopter: Option<i32>) -> Vec<i32> {
+    let mut found = own_children();
+    if let Some(adopter) = adopter {
+        found.retain(|pid| *pid != adopter);
+        found.extend(children_of(adopter));
+    }
+    found
+}
+
+/// Kills everything that descends from a process, but for one.
+pub(super) fn kill_all_below(pid: i32, spared: Option<i32>) {
     let snapshot = Snapshot::take();
-    let below = snapshot.alive(snapshot.below(pid));
+    let mut below = snapshot.alive(snapshot.below(pid));
+    below.retain(|pid| Some(*pid) != spared);
     for group in snapshot.groups(&below) {
         signal_group(group, Signal::KILL);
     }

@@ -11,9 +11,9 @@ use super::input::{Input, Open};
 use super::jobs::Waiter;
 use super::kill::Killing;
 use super::output::Output;
-use super::spawn::{Ready, Start};
+use super::spawn::{Entrance, Ready, Start};
 use crate::keeper::shared::marks::{JOB_MARK, KEEPER_MARK};
-use crate::keeper::shared::{BACKSTOP, Ended, Exit, Job, KillReason, Shown, Streams};
+use crate::keeper::shared::{Ended, Exit, Job, KillReason, Shown, Streams};
 use crate::sandbox::{Chambers, Spawning};
 
 /// How often it is looked whether what a job left behind went: its children end unseen.
@@ -126,20 +126,12 @@ impl Live {
         self.root
     }
 
-    /// The limit on its time.
-    fn wall(&self) -> Option<Duration> {
-        if self.job.background || self.job.streams == Streams::Lent {
-            self.job.limits.wall
-        } else {
-            Some(self.job.limits.wall.map_or(BACKSTOP, |wall| wall.min(BACKSTOP)))
-        }
-    }
-
     pub(super) fn enforce(&mut self, now: Duration) {
         if self.exit.is_some() || self.killing.is_some() {
             return;
         }
-        let why = if let Some(wall) = self.wall().filter(|wall| now >= self.started + *wall) {
+        let why = if let Some(wall) = self.job.longest().filter(|wall| now >= self.started + *wall)
+        {
             KillReason::Wall(wall)
         } else if let Some(idle) = self.job.limits.idle.filter(|idle| now >= self.wrote + *idle) {
             KillReason::Idle(idle)
@@ -157,7 +149,7 @@ impl Live {
             // What was left behind ends as a child of this process, which is signalled.
             return self.told.is_none().then_some(*at + PARTING_LOOK);
         }
-        let wall = self.wall().map(|wall| self.started + wall);
+        let wall = self.job.longest().map(|wall| self.started + wall);
         let idle = self.job.limits.idle.map(|idle| self.wrote + idle);
         let look = self.young.then_some(self.started + YOUNG);
         wall.into_iter().chain(idle).chain(look).min()
@@ -283,7 +275,7 @@ pub(super) fn start(
     let (ready, pipes) = lay_out(context, job, lent)?;
     let root = match &job.sandbox {
         Some(sandbox) => context.chambers.spawn(sandbox, ready)?,
-        None => ready.spawn(None)?,
+        None => ready.spawn(Entrance::default())?,
     };
     Ok(pipes.of(root, None))
 }

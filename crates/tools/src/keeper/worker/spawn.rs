@@ -17,6 +17,7 @@ use std::time::Duration;
 use mainstay_store::{Clock, SystemClock};
 
 use crate::keeper::shared::Program;
+use crate::sandbox::Doors;
 
 /// The stack of the child while it borrows our memory. It makes a few calls and has no deep ones.
 const STACK: usize = 64 << 10;
@@ -87,8 +88,18 @@ fn settle(beginning: &AtomicI64, how: i64) -> bool {
     beginning.compare_exchange(Beginning::OPEN, how, then, now).is_ok()
 }
 
-/// A user namespace and a network that a process enters before it begins.
-pub(crate) type Entrance = (RawFd, RawFd);
+/// Where a process is before it begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entrance {
+    /// A user namespace that it enters, without an enclosure.
+    pub(crate) user: Option<RawFd>,
+    /// A network that it enters.
+    pub(crate) network: Option<RawFd>,
+    /// An enclosure that it enters.
+    pub(crate) doors: Option<Doors>,
+    /// Whether it is in an enclosure, which it enters or is born in.
+    pub(crate) is_enclosed: bool,
+}
 
 impl Start<'_> {
     /// Lays out what the child needs: it may not allocate.
@@ -135,7 +146,7 @@ impl Ready {
 
     /// Starts a process as the leader of a group of its own, and answers its number. It has what this
     /// thread has of a sandbox.
-    pub(crate) fn spawn(&self, entrance: Option<Entrance>) -> io::Result<i32> {
+    pub(crate) fn spawn(&self, entrance: Entrance) -> io::Result<i32> {
         let Self {
             program,
             arguments,
@@ -147,7 +158,8 @@ impl Ready {
             gate,
             number,
         } = self;
-        let (user, network) = entrance.unwrap_or((-1, -1));
+        let Entrance { user, network, doors, is_enclosed } = entrance;
+        let absent = |descriptor: Option<RawFd>| descriptor.unwrap_or(-1);
         let (arguments, environment) = (pointers(arguments), pointers(environment));
         let mut child = Child {
             program: program.as_ptr(),
@@ -157,9 +169,13 @@ impl Ready {
             input: *input,
             output: *output,
             errors: *errors,
-            user,
-            network,
-            parent: std::process::id().cast_signed(),
+            user: absent(user),
+            network: absent(network),
+            doors,
+            // Nobody has a parent that is not in the same process namespace.
+            parent: if is_enclosed { 0 } else { std::process::id().cast_signed() },
+            number: number.0.as_ptr(),
+            below: std::ptr::null_mut(),
             gate: gate.as_ref().map_or(-1, |(gate, _)| *gate),
             beginning: gate.as_ref().map_or(std::ptr::null(), |(_, begun)| Arc::as_ptr(&begun.0)),
             // SAFETY: an empty set of signals is one of all zeros, and it is filled in below.
@@ -167,6 +183,16 @@ impl Ready {
             failed: 0,
         };
         let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
+        let mut below: Vec<u128> = Vec::new();
+        // Who enters a process namespace is not in it itself, only what it starts is.
+        let life: extern "C" fn(*mut c_void) -> c_int = if doors.is_some() {
+            below.reserve_exact(STACK / size_of::<u128>());
+            // SAFETY: it is the end of what was reserved.
+            child.below = unsafe { below.as_mut_ptr().add(below.capacity()) }.cast();
+            go_between
+        } else {
+            become_program
+        };
         // SAFETY: the sets are valid. The child runs `become_program` on a stack of its own while this
         // thread waits, so what `child` points to lives, and nothing is used by both at once. No handler
         // of ours can run in the child, because all signals are blocked until they have their defaults.
@@ -177,19 +203,27 @@ impl Ready {
             let before = child.mask;
             // This thread may leave it to others; a program that waits for it would wait for ever.
             libc::sigdelset(&raw mut child.mask, libc::SIGCHLD);
+            let mut between = 0;
+            let told = if doors.is_some() { &raw mut between } else { number.0.as_ptr() };
             let pid = libc::clone(
-                become_program,
+                life,
                 stack.as_mut_ptr().add(stack.capacity()).cast(),
                 libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD,
                 (&raw mut child).cast(),
-                number.0.as_ptr(),
+                told,
             );
             let error = (pid == -1).then(io::Error::last_os_error);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
             if let Some(error) = error {
                 return Err(error);
             }
-            pid
+            if doors.is_some() {
+                // It has ended, or whoever reaps all was faster.
+                libc::waitpid(pid, std::ptr::null_mut(), 0);
+                number.get().unwrap_or(0)
+            } else {
+                pid
+            }
         };
         // SAFETY: the child is gone or another program; it wrote this before, through the pointer.
         let failed = unsafe { std::ptr::read_volatile(&raw const child.failed) };
@@ -215,7 +249,12 @@ struct Child {
     /// Namespaces to enter; below zero where there are none.
     user: RawFd,
     network: RawFd,
-    /// The process that starts it.
+    /// An enclosure that a go-between enters.
+    doors: Option<Doors>,
+    /// Where the number of the process goes that a go-between starts, and the stack that it has.
+    number: *mut c_int,
+    below: *mut c_void,
+    /// The process that starts it, as it is seen from inside.
     parent: c_int,
     /// The gate to wait at, below zero where there is none, and where to say that it was let through.
     gate: RawFd,
@@ -224,6 +263,25 @@ struct Child {
     mask: libc::sigset_t,
     /// What went wrong; zero while nothing did.
     failed: c_int,
+}
+
+/// The life of one that enters namespaces and has its parent's next child start in them.
+extern "C" fn go_between(child: *mut c_void) -> c_int {
+    let next = child;
+    let child = child.cast::<Child>();
+    // SAFETY: as in `become_program`. The one that it starts has a stack of its own, and this one waits
+    // until it is another program or gone.
+    unsafe {
+        let entered = (*child).doors.is_some_and(Doors::enter);
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT;
+        let flags = flags | libc::CLONE_PARENT_SETTID;
+        let stack = (*child).below;
+        if !entered || libc::clone(become_program, stack, flags, next, (*child).number) == -1 {
+            let failed = &raw mut (*child).failed;
+            failed.write_volatile(*libc::__errno_location());
+        }
+        libc::_exit(0)
+    }
 }
 
 /// The life of the child until it is another program.
@@ -321,7 +379,7 @@ mod tests {
     use super::*;
 
     fn spawn(start: &Start<'_>) -> io::Result<i32> {
-        start.ready()?.spawn(None)
+        start.ready()?.spawn(Entrance::default())
     }
 
     /// Runs a program and answers its exit code and what it wrote.

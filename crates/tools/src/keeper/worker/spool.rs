@@ -6,9 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_store::ProcessIdentity;
+use mainstay_store::occupancy::occupy;
 
 use crate::keeper::shared::Ended;
-use crate::keeper::shared::spool::{LOG, Line, SOCKET};
+use crate::keeper::shared::spool::{LOG, Line, OUTPUT, SOCKET};
 
 /// The name of a log that is about to replace the log.
 const NEW_LOG: &str = "log.new";
@@ -17,6 +18,8 @@ const NEW_LOG: &str = "log.new";
 pub(super) struct Spool {
     directory: PathBuf,
     log: Log,
+    /// Nobody clears the directory up as long as this process lives.
+    _occupied: File,
 }
 
 /// A log that is written to.
@@ -57,7 +60,9 @@ impl Log {
 
 impl Spool {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        Ok(Self { directory: directory.to_owned(), log: Log::open(&directory.join(LOG))? })
+        let occupied = occupy(directory)?;
+        let log = Log::open(&directory.join(LOG))?;
+        Ok(Self { directory: directory.to_owned(), log, _occupied: occupied })
     }
 
     pub(super) fn write(&mut self, line: &Line) -> io::Result<Place> {
@@ -99,7 +104,7 @@ impl Spool {
     pub(super) fn output_path(&self, key: &str) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let name: String = key.chars().take(80).map(safe).collect();
-        self.directory.join(format!("output-{name}"))
+        self.directory.join(format!("{OUTPUT}{name}"))
     }
 
     /// Takes the name away, so that nobody connects any more.
@@ -107,9 +112,12 @@ impl Spool {
         let _ = fs::remove_file(self.directory.join(SOCKET));
     }
 
-    /// Takes everything away.
+    /// Takes everything away, and the spool where nobody else has anything in it.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.directory);
+        if let Some(spool) = self.directory.parent() {
+            let _ = fs::remove_dir(spool);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "fork and signal handlers have no safe face")]
 
 use std::io;
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::PipeFlags;
@@ -56,6 +56,12 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
         }
     }
     Ok(signals)
+}
+
+/// The descriptor to which a byte is written when a child has ended, for others who see ends of
+/// processes that concern this one.
+pub(super) fn child_pipe() -> RawFd {
+    CHILD_PIPE.load(Ordering::Relaxed)
 }
 
 /// Leaves the ends of children to other threads. The kernel tells the thread that started a child

@@ -4,10 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use super::{Jobs, Kept, Past, Said, Waiter};
-use crate::keeper::shared::processes::{Snapshot, command_line, own_children};
+use crate::keeper::shared::processes::{Snapshot, command_line, number_inside};
 use crate::keeper::shared::protocol::Says;
 use crate::keeper::shared::spool::Line;
 use crate::keeper::shared::{Ended, Exit, Job, Left};
+use crate::keeper::worker::kill::adopted;
 use crate::keeper::worker::spool::Place;
 
 /// How long the processes that a job leaves behind may take to go by themselves before it is said
@@ -23,7 +24,8 @@ impl Jobs {
                 return;
             }
             let snapshot = Snapshot::take();
-            let owned = self.claims.owned(key, &snapshot, &self.live, self.held.as_ref());
+            let adopter = self.chambers.adopter();
+            let owned = self.claims.owned(key, &snapshot, &self.live, self.held.as_ref(), adopter);
             // The borrow of all jobs is over; take this one again.
             let Some(live) = self.live.get_mut(key) else { return };
             let Some(killing) = live.killing.as_mut() else { return };
@@ -47,11 +49,12 @@ impl Jobs {
 
     /// What still runs of a job whose root has ended.
     fn left(&mut self, key: &str) -> Vec<i32> {
-        if !self.children || own_children().iter().all(|pid| self.claims.is_root(*pid)) {
+        let adopter = self.chambers.adopter();
+        if !self.children || adopted(adopter).iter().all(|pid| self.claims.is_root(*pid)) {
             return Vec::new();
         }
         let snapshot = Snapshot::take();
-        self.claims.owned(key, &snapshot, &self.live, self.held.as_ref())
+        self.claims.owned(key, &snapshot, &self.live, self.held.as_ref(), adopter)
     }
 
     /// Tells how a job ended; it stays as long as something of it runs.
@@ -65,8 +68,12 @@ impl Jobs {
                 Some(killing) => Exit::Killed(killing.why),
                 None => exit,
             };
-            let left: Vec<_> =
-                left.iter().map(|pid| Left { pid: *pid, command: command_line(*pid) }).collect();
+            let left = left.iter().map(|pid| Left {
+                pid: *pid,
+                inside: number_inside(*pid),
+                command: command_line(*pid),
+            });
+            let left: Vec<_> = left.collect();
             let took = at.saturating_sub(live.started);
             let (output, errors) = live.shown();
             let ended = Ended { how, took, output, errors, left, rest: None };
