@@ -26,11 +26,12 @@ fn world(left: Left) -> (World, String) {
     });
     world.run(&["run", "early"]).ended_with(0);
     let database = world.home().join("store.db");
-    // Somebody who has it open keeps the log from being folded in.
-    let open = (left != Left::Nothing).then(|| {
+    let open = || {
         let options = Options::new(mainstay_agent::schema());
         Store::open(&Location::file(&database), options).unwrap()
-    });
+    };
+    // Somebody who has it open keeps the log from being folded in.
+    let held = (left != Left::Nothing).then(open);
     let late = world.run(&["run", "--json", "late"]).ended_with(0).session();
     let beside = |ending: &str| PathBuf::from(format!("{}{ending}", database.display()));
     let kept: &[&str] = match left {
@@ -40,7 +41,11 @@ fn world(left: Left) -> (World, String) {
     };
     let bytes: Vec<Vec<u8>> =
         kept.iter().map(|ending| std::fs::read(beside(ending)).unwrap()).collect();
-    drop(open);
+    match left {
+        // A process may end before it has folded the log in; whoever closes the store next does.
+        Left::Nothing => drop(open()),
+        Left::LogAndIndex | Left::LogAlone => drop(held),
+    }
     for (ending, bytes) in kept.iter().zip(bytes) {
         std::fs::write(beside(ending), bytes).unwrap();
     }

@@ -90,7 +90,8 @@ async fn slow_who_comes_after_is_told_that_a_stopped_keeper_does_not_answer() {
     assert!(matches!(polled, Err(KeeperError::Silent)), "{polled:?}");
     assert!(!running(&mark).is_empty());
     in_time(scene.keeper.leave()).await;
-    assert!(running(&mark).is_empty());
+    // On a busy machine a woken worker may need longer than its agent waits, and ends all the same.
+    until("the end of the server", Duration::from_secs(10), || running(&mark).is_empty()).await;
 }
 
 #[tokio::test]
