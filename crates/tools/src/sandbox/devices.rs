@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "mount, mkdir and symlink in a new process have no safe face here")]
 
 use std::ffi::{CStr, c_void};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
@@ -22,6 +23,8 @@ const LINKS: [(&CStr, &CStr); 5] = [
     (c"pts/ptmx", c"/dev/ptmx"),
 ];
 const ROOT: &CStr = c"/dev";
+/// The names of the user's keys, which are not of a process either.
+const EMPTY: [&CStr; 2] = [c"/proc/keys", c"/proc/key-users"];
 
 /// Covers `/dev` in the mount namespace of this process. Returns `false`, and leaves it as it was, where
 /// that cannot be done. It allocates nothing: the process was made by one with other threads.
@@ -55,7 +58,15 @@ fn fill(taken: &[Option<OwnedFd>]) -> bool {
     // A kernel without message queues has nothing to keep apart.
     let _ = directory(c"/dev/mqueue", 0o1777)
         && mount(c"mqueue", c"/dev/mqueue", quiet | libc::MS_NODEV, c"");
+    // One that is not there needs no cover.
+    EMPTY.iter().for_each(|path| drop(cover_with_nothing(path)));
     mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620")
+}
+
+fn cover_with_nothing(path: &CStr) -> io::Result<()> {
+    let place = mounts::open_place(path)?;
+    let nothing = mounts::copy(mounts::open_place(c"/dev/null")?.as_raw_fd())?;
+    mounts::mount_at(&nothing, place.as_raw_fd())
 }
 
 /// Puts a device at a path.

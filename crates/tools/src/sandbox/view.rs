@@ -129,7 +129,8 @@ impl Plan {
                     &own
                 }
             };
-            mounts::mount_at(tree, place.as_raw_fd())?;
+            // It may be gone again, and is then as good as not there.
+            found(mounts::mount_at(tree, place.as_raw_fd()))?;
         }
         Ok(())
     }
