@@ -283,18 +283,20 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
     if sandbox.network == Network::Closed && says(&network) {
         return Some("Commands have no network access here: the configuration denies it.");
     }
-    if says(&["Read-only file system", "Device or resource busy", "EROFS", "EBUSY"]) {
+    let read_only = ["Read-only file system", "EROFS"];
+    let is_kept = says(&read_only) || says(&["Device or resource busy", "EBUSY"]);
+    if is_kept && text.contains(".git") {
         return Some(
-            "Commands run in a sandbox in which everything is read-only but the workspace, temporary \
-             directories and caches of build tools; so are git's configuration and hooks in the \
-             workspace. Pass settings with `git -c name=value`, branch with `--no-track`, and ask the \
-             user to change configuration or hooks.",
+            "Commands run in a sandbox in which git's configuration, hooks and info are read-only. Pass \
+             settings with `git -c name=value`, branch with `--no-track`, and ask the user to change \
+             configuration or hooks.",
         );
     }
-    says(&["Permission denied", "permission denied", "not permitted", "EACCES"]).then_some(
+    let refused = ["Permission denied", "permission denied", "not permitted", "EACCES"];
+    (says(&read_only) || says(&refused)).then_some(
         "Commands run in a sandbox: they write only in the workspace, temporary directories and \
-         caches of build tools, and read no secrets. Only the user can change that, in config.toml \
-         under [sandbox].",
+         caches of build tools, and read no secrets; the rest is read-only. Only the user can change \
+         that, in config.toml under [sandbox].",
     )
 }
 

@@ -93,7 +93,7 @@ async fn what_git_runs_is_kept_and_what_can_be_done_instead_is_said() {
     let outcome = place.run(Grant::NONE, "git config user.name x").await;
     assert!(outcome.failed && told(&outcome).contains("git -c name=value"), "{outcome:?}");
     let outcome = place.run(Grant::NONE, "chmod 777 ../beside").await;
-    assert!(outcome.failed && told(&outcome).contains("read-only"), "{outcome:?}");
+    assert!(outcome.failed && told(&outcome).contains("the rest is read-only"), "{outcome:?}");
     assert_eq!(fs::read(place.at("work/.git/config")).unwrap(), before);
     // Git outside puts another file into the place of this one; that is kept again.
     let outside = std::process::Command::new("git")
