@@ -8,7 +8,7 @@ mod tainted;
 use std::path::Path;
 
 use mainstay_store::{FromValue, ToValue, ValueRef};
-use mainstay_tools::Action;
+use mainstay_tools::{Action, Grant};
 use place::PathPlace;
 pub use rule::{Need, Rule};
 use serde::Serialize;
@@ -134,6 +134,8 @@ pub struct Judgement {
     pub reason: Option<String>,
     /// What a person would have to have said "always" to. It is `None` if it must be asked each time.
     pub needs: Option<Vec<Need>>,
+    /// What it may do beyond the sandbox if it is done.
+    pub grant: Grant,
 }
 
 impl Policy {
@@ -163,10 +165,16 @@ impl Policy {
                     PathPlace::Temporary | PathPlace::Outside => ActionClass::WriteOutside,
                 };
                 // Most writes are allowed and remember nothing.
-                match self.of(class) {
+                let judged = match self.of(class) {
                     Decision::Ask => self.simply(class, Need::directory(path, workspace)),
                     _ => self.simply(class, None),
-                }
+                };
+                let write = match class {
+                    ActionClass::WriteOutside => place::real(&workspace.join(path)),
+                    _ => None,
+                };
+                let grant = Grant { write: write.into_iter().collect(), ..Grant::default() };
+                Judgement { grant, ..judged }
             }
             Action::Execute(line) => self.judge_line(line, &act.line),
             Action::Input { text, .. } => self.judge_line(text, &act.line),
@@ -194,6 +202,7 @@ impl Policy {
             class,
             reason: None,
             needs: need.map(|need| vec![need]),
+            grant: Grant::default(),
         }
     }
 
@@ -219,7 +228,7 @@ impl Policy {
         };
         let needs = judged.stages.iter().filter(asks).map(Need::command).collect();
         let needs = if class.is_severe() { None } else { needs };
-        Judgement { decision, class, reason: Some(reason), needs }
+        Judgement { decision, class, reason: Some(reason), needs, grant: Grant::default() }
     }
 
     /// The same policy with every question answered by yes.

@@ -4,7 +4,8 @@
 //! runs the command and prints how it ended; without key and command it runs nothing.
 //! `agent converse SPOOL GRACE_MS COMMAND` speaks with the command for ever. `agent bench
 //! bare|kept|confined N` runs a short command many times. `agent confined SPOOL SANDBOX COMMAND…` runs
-//! commands in a sandbox, which is JSON, and prints what each wrote and how it ended. `agent reach
+//! commands in a sandbox, which is JSON, and prints what each wrote and how it ended; with `-` the
+//! commands come as lines of JSON, and so do the answers; a sandbox that is `null` is none. `agent reach
 //! tcp|udp|own ADDRESS` uses the network; `agent escape SPOOL FILE` asks the keepers of a spool, in
 //! their own language, to make a file. `agent kept` tells whether it takes itself for a command of an agent.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a program of the tests")]
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::{self, Job, Launch, Limits, Program, Streams};
-use mainstay_tools::sandbox::Sandbox;
+use mainstay_tools::sandbox::{Sandbox, Specification};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -133,10 +134,23 @@ fn escape(spool: &str, file: &str) -> ExitCode {
 async fn confined(arguments: &[String]) {
     let keeper = launch(&arguments[0], 1000);
     let name = keeper.name().await.unwrap();
-    let sandbox: Sandbox = serde_json::from_str(&arguments[1]).unwrap();
+    let sandbox: Option<Sandbox> = serde_json::from_str(&arguments[1]).unwrap();
+    let specification = sandbox.as_ref().map(Specification::from);
+    if arguments[2] == "-" {
+        for (number, line) in std::io::stdin().lines().enumerate() {
+            let command: String = serde_json::from_str(&line.unwrap()).unwrap();
+            let mut job = job(&number.to_string(), &command);
+            job.sandbox.clone_from(&specification);
+            // What one leaves running would be in the way of the next.
+            job.limits.wall = Some(Duration::from_secs(10));
+            let ended = keeper.run(&name, &job).await.unwrap();
+            println!("{}", serde_json::json!([ended.output.text(), ended.how.to_string()]));
+        }
+        return keeper.leave().await;
+    }
     for (number, command) in arguments[2..].iter().enumerate() {
         let mut job = job(&number.to_string(), command);
-        job.sandbox = Some((&sandbox).into());
+        job.sandbox.clone_from(&specification);
         let ended = keeper.run(&name, &job).await.unwrap();
         println!("{}{}", ended.output.text(), ended.how);
     }

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mainstay_tools::keeper::Launch;
-use mainstay_tools::{EditSlots, Invocation, Keeper, Outcome, Piece, Tool, Workplace, file_tools};
+use mainstay_tools::{
+    EditSlots, Grant, Invocation, Keeper, Outcome, Piece, Tool, Workplace, file_tools,
+};
 use serde_json::{Value, json};
 
 /// Lines of its own that an agent edits.
@@ -78,8 +80,13 @@ impl Agent {
     /// Plans and runs a call, as the engine does.
     fn call(&self, tool: &str, arguments: &Value) -> Outcome {
         let tool = tool_named(tool);
-        let call =
-            || Invocation { id: "call", session: "session", arguments, workplace: &self.workplace };
+        let call = || Invocation {
+            id: "call",
+            session: "session",
+            arguments,
+            workplace: &self.workplace,
+            grant: Grant::NONE,
+        };
         self.runtime.block_on(async {
             let plan = tool.plan(call()).await;
             tool.run(call(), plan.as_ref()).await

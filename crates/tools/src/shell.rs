@@ -13,7 +13,7 @@ use crate::keeper::{
     Streams,
 };
 use crate::outcome::Piece;
-use crate::sandbox::Network;
+use crate::sandbox::{Network, remove_planted};
 use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
 use crate::{Fact, Outcome, Settled, WholeOutput, environment, schema};
 
@@ -212,7 +212,7 @@ pub(crate) fn job(call: Invocation<'_>, command: &str) -> Job {
         given: None,
         streams: Streams::Together,
         background: false,
-        sandbox: call.workplace.confinement.specification(),
+        sandbox: call.workplace.confinement.specification(call.grant),
     }
 }
 
@@ -283,10 +283,20 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
     if sandbox.network == Network::Closed && says(&network) {
         return Some("Commands have no network access here: the configuration denies it.");
     }
-    says(&["Permission denied", "permission denied", "not permitted", "EACCES"]).then_some(
+    let read_only = ["Read-only file system", "EROFS"];
+    let is_kept = says(&read_only) || says(&["Device or resource busy", "EBUSY"]);
+    if is_kept && text.contains(".git") {
+        return Some(
+            "Commands run in a sandbox in which git's configuration, hooks and info are read-only. Pass \
+             settings with `git -c name=value`, branch with `--no-track`, and ask the user to change \
+             configuration or hooks.",
+        );
+    }
+    let refused = ["Permission denied", "permission denied", "not permitted", "EACCES"];
+    (says(&read_only) || says(&refused)).then_some(
         "Commands run in a sandbox: they write only in the workspace, temporary directories and \
-         caches of build tools, and read no secrets. Only the user can change that, in config.toml \
-         under [sandbox].",
+         caches of build tools, and read no secrets; the rest is read-only. Only the user can change \
+         that, in config.toml under [sandbox].",
     )
 }
 
@@ -312,6 +322,13 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
     }
     if let Some(words) = hint(call, ended) {
         outcome.pieces.push(Piece::Said(words.to_owned()));
+    }
+    let planted = call.workplace.confinement.sandbox().map(remove_planted).unwrap_or_default();
+    for path in planted {
+        outcome.pieces.push(Piece::Said(format!(
+            "{} was removed: git would have taken its configuration from elsewhere.",
+            path.display()
+        )));
     }
     outcome = outcome.fact(Fact::Exit { command: command.to_owned(), code });
     if ended.left.is_empty() {

@@ -163,6 +163,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Grant;
     use crate::keeper::Launch;
     use crate::{Keeper, Workplace};
 
@@ -178,7 +179,13 @@ mod tests {
     }
 
     async fn call(workplace: &Workplace, arguments: Value) -> Outcome {
-        let call = Invocation { id: "c", session: "s", arguments: &arguments, workplace };
+        let call = Invocation {
+            id: "c",
+            session: "s",
+            arguments: &arguments,
+            workplace,
+            grant: Grant::NONE,
+        };
         let outcome = Todo.run(call, None).await;
         outcome.facts.iter().for_each(|fact| workplace.steps.note(fact));
         outcome

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use mainstay_message::ToolSpec;
 use serde_json::Value;
 
-use crate::{Outcome, Settled, Workplace};
+use crate::{Grant, Outcome, Settled, Workplace};
 
 /// A tool.
 ///
@@ -68,6 +68,8 @@ pub struct Invocation<'a> {
     pub arguments: &'a Value,
     /// Where the call happens.
     pub workplace: &'a Workplace,
+    /// What it may do beyond the sandbox.
+    pub grant: &'a Grant,
 }
 
 /// What the engine has to know about a tool.

@@ -8,7 +8,7 @@ use mainstay_testkit::process::{example, wait_for};
 use mainstay_testkit::web::{Page, Visit, WebServer};
 use mainstay_tools::keeper::Launch;
 use mainstay_tools::{
-    Fact, Fetch, Invocation, Keeper, Outcome, Piece, Reader, Web, Workplace, file_tools,
+    Fact, Fetch, Grant, Invocation, Keeper, Outcome, Piece, Reader, Web, Workplace, file_tools,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,13 @@ fn workplace(directory: &Path) -> Workplace {
 
 async fn read(directory: &Path, arguments: Value) -> Outcome {
     let workplace = workplace(directory);
-    let call = Invocation { id: "c", session: "s", arguments: &arguments, workplace: &workplace };
+    let call = Invocation {
+        id: "c",
+        session: "s",
+        arguments: &arguments,
+        workplace: &workplace,
+        grant: Grant::NONE,
+    };
     let tool = file_tools().into_iter().find(|tool| tool.spec().name == "read_file").unwrap();
     tool.run(call, None).await
 }
@@ -217,7 +223,13 @@ async fn a_fetched_document_is_text_too() {
     let directory = tempfile::tempdir().unwrap();
     let workplace = workplace(directory.path());
     let arguments = json!({ "urls": [server.url("/x.pdf")] });
-    let call = Invocation { id: "c", session: "s", arguments: &arguments, workplace: &workplace };
+    let call = Invocation {
+        id: "c",
+        session: "s",
+        arguments: &arguments,
+        workplace: &workplace,
+        grant: Grant::NONE,
+    };
     let tool = Fetch::new(Web::new(&[server.place()]).unwrap());
     let outcome = mainstay_tools::Tool::run(&tool, call, None).await;
     assert!(text(&outcome).contains("--- page 2 of 2 ---\nfrom afar 2"), "{outcome:?}");

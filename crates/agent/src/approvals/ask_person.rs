@@ -295,8 +295,8 @@ impl TurnRunner<'_> {
                         asked.push(question.question);
                     }
                 }
-                CallDecision::Run
-                | CallDecision::Settle
+                CallDecision::Run(_)
+                | CallDecision::Settle(_)
                 | CallDecision::Refuse(_)
                 | CallDecision::Withhold(_)
                 | CallDecision::EndTurn(_) => {}

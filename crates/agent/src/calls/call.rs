@@ -7,7 +7,7 @@ use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
 use mainstay_store::Id;
-use mainstay_tools::{Concurrency, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+use mainstay_tools::{Concurrency, Grant, Invocation, Outcome, Replay, Tool, Traits, Workplace};
 use serde_json::{Map, Value};
 
 use super::decide::CallDecision;
@@ -36,6 +36,8 @@ pub(crate) struct ToolCall {
     pub(crate) hooks: Option<HookVerdict>,
     /// The request that a person said yes to.
     pub(crate) approval: Option<Id>,
+    /// What it may do beyond the sandbox, as it was judged.
+    pub(crate) grant: Grant,
     /// How far it is.
     pub(crate) state: CallState,
     /// Whether a face was told that it runs.
@@ -119,6 +121,7 @@ impl ToolCall {
             started_at: None,
             hooks: None,
             approval: None,
+            grant: Grant::default(),
             state: CallState::Undecided,
             announced: false,
             act: OnceLock::new(),
@@ -165,8 +168,13 @@ impl ToolCall {
         self.act.get_or_init(|| {
             let id = session.id.to_string();
             let workplace = &session.workplace;
-            let invocation =
-                Invocation { id: self.id.as_str(), session: &id, arguments, workplace };
+            let invocation = Invocation {
+                id: self.id.as_str(),
+                session: &id,
+                arguments,
+                workplace,
+                grant: Grant::NONE,
+            };
             Arc::new(Act::new(tool.action(&invocation), &workplace.workspace))
         })
     }
@@ -180,6 +188,7 @@ impl ToolCall {
             tool: self.tool.clone()?,
             arguments: self.arguments.as_ref().ok()?.clone(),
             plan: self.plan.clone(),
+            grant: self.grant.clone(),
         })
     }
 
@@ -201,6 +210,12 @@ impl ToolCall {
     /// Whether it is about to be started: it runs, and not for the second time.
     pub(crate) fn begins(&self) -> bool {
         self.readiness() == Some(Readiness::Run) && self.started_at.is_none()
+    }
+
+    /// It may have its effect once that is written down.
+    pub(crate) fn make_ready(&mut self, readiness: Readiness, grant: Grant) {
+        self.grant = grant;
+        self.state = CallState::Ready(readiness);
     }
 
     /// Takes back that it was started: it never ran, and is decided like any other.
@@ -253,6 +268,7 @@ pub(crate) struct RunnableCall {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) arguments: Arc<Value>,
     plan: Option<Arc<Value>>,
+    grant: Grant,
 }
 
 impl RunnableCall {
@@ -262,7 +278,13 @@ impl RunnableCall {
         session: &'a str,
         workplace: &'a Workplace,
     ) -> Invocation<'a> {
-        Invocation { id: self.id.as_str(), session, arguments: &self.arguments, workplace }
+        Invocation {
+            id: self.id.as_str(),
+            session,
+            arguments: &self.arguments,
+            workplace,
+            grant: &self.grant,
+        }
     }
 
     pub(crate) fn plan(&self) -> Option<&Value> {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use mainstay_tools::{Action, Outcome, Replay};
+use mainstay_tools::{Action, Grant, Outcome, Replay};
 use serde_json::Value;
 
 use super::call::{CallState, Readiness, ToolCall};
@@ -20,10 +20,10 @@ use crate::turn::runner::TurnRunner;
 /// What is to be done with a call.
 #[derive(Clone, Debug)]
 pub(crate) enum CallDecision {
-    /// Run it.
-    Run,
+    /// Run it, with what it may do beyond the sandbox.
+    Run(Grant),
     /// Find out how it ended: it was started before.
-    Settle,
+    Settle(Grant),
     /// Tell the model this instead.
     Refuse(Outcome),
     /// Tell the model that it brought the same this often, and do not run it.
@@ -61,11 +61,9 @@ impl TurnRunner<'_> {
                 }
             };
             match decision {
-                CallDecision::Run => {
-                    self.calls[index].state = CallState::Ready(Readiness::Run);
-                }
-                CallDecision::Settle => {
-                    self.calls[index].state = CallState::Ready(Readiness::Settle);
+                CallDecision::Run(grant) => self.calls[index].make_ready(Readiness::Run, grant),
+                CallDecision::Settle(grant) => {
+                    self.calls[index].make_ready(Readiness::Settle, grant);
                 }
                 CallDecision::Refuse(outcome) => self.record_outcome(index, outcome)?,
                 CallDecision::Withhold(times) => self.record_withheld(index, times)?,
@@ -73,7 +71,7 @@ impl TurnRunner<'_> {
                     match self.ask_approval(index, &needed).await? {
                         PersonsDecision::Allowed { request } => {
                             self.calls[index].approval = request;
-                            self.calls[index].state = CallState::Ready(Readiness::Run);
+                            self.calls[index].make_ready(Readiness::Run, needed.judged.grant);
                         }
                         PersonsDecision::Refused(outcome) => self.record_outcome(index, outcome)?,
                     }
@@ -107,10 +105,14 @@ pub(crate) fn decide_call(
             )));
         }
     };
+    let workspace = &session.workplace.workspace;
     if call.started_at.is_some() {
+        // Whoever let it start let it have what it needs beyond the sandbox.
+        let act = call.act(tool, arguments, session);
+        let grant = settings.policy.judge(act, workspace).grant;
         return match tool.traits().replay {
-            Replay::Pure | Replay::Idempotent => CallDecision::Run,
-            Replay::Kept | Replay::Unknown => CallDecision::Settle,
+            Replay::Pure | Replay::Idempotent => CallDecision::Run(grant),
+            Replay::Kept | Replay::Unknown => CallDecision::Settle(grant),
         };
     }
     match guard.before(&call.asked.name, &call.asked.arguments, call.thresholds(settings)) {
@@ -138,11 +140,10 @@ pub(crate) fn decide_call(
         let (text, choices) = (question.clone(), choices.clone());
         return CallDecision::AskQuestion { text, choices };
     }
-    let workspace = &session.workplace.workspace;
     let judged = settings.policy.judge_after(&session.trust.origins, act, workspace);
     let judged = heed_hooks(call, judged, settings);
     match judged.decision {
-        Decision::Allow => CallDecision::Run,
+        Decision::Allow => CallDecision::Run(judged.grant),
         Decision::Ask => {
             let bound = hash_action(&BoundAction {
                 session: session.id,

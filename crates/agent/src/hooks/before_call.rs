@@ -83,8 +83,8 @@ impl TurnRunner<'_> {
             return false;
         }
         match decide_call(call, self.session, &self.limits.loop_guard) {
-            CallDecision::Run | CallDecision::AskApproval(_) => true,
-            CallDecision::Settle
+            CallDecision::Run(_) | CallDecision::AskApproval(_) => true,
+            CallDecision::Settle(_)
             | CallDecision::Refuse(_)
             | CallDecision::Withhold(_)
             | CallDecision::AskQuestion { .. }

@@ -55,7 +55,13 @@ impl Policy {
         };
         let reason = format!("{why}, and the session has read text from {first}");
         let decision = judged.decision.max(self.tainted);
-        Judgement { decision, class: judged.class, reason: Some(reason), needs }
+        Judgement {
+            decision,
+            class: judged.class,
+            reason: Some(reason),
+            needs,
+            grant: judged.grant,
+        }
     }
 }
 

@@ -84,9 +84,10 @@ fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
             findings.push(clock::sanity(now, None));
         }
     }
-    findings.push(sandbox::support(Support::of_kernel()));
+    let way = ProcessWay::of_kernel();
+    findings.push(sandbox::support(Support::of_kernel(), way));
     let survey = keeper::survey(&leftovers::spool(paths));
-    findings.extend(processes::kept(&survey, ProcessWay::of_kernel(), paths));
+    findings.extend(processes::kept(&survey, way, paths));
     findings.extend(configuration::examine(paths, output));
     findings.extend(memory::examine(paths, output));
     findings.push(platform());

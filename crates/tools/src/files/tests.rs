@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::file_tools;
 use crate::keeper::Launch;
-use crate::{Invocation, Keeper, Outcome, Piece, Settled, Tool, Workplace};
+use crate::{Grant, Invocation, Keeper, Outcome, Piece, Settled, Tool, Workplace};
 
 /// A workspace, with a home beside it that is closed to all tools.
 struct Place {
@@ -76,7 +76,13 @@ impl Place {
     }
 
     fn invocation<'a>(&'a self, arguments: &'a Value) -> Invocation<'a> {
-        Invocation { id: "call", session: "session", arguments, workplace: &self.workplace }
+        Invocation {
+            id: "call",
+            session: "session",
+            arguments,
+            workplace: &self.workplace,
+            grant: Grant::NONE,
+        }
     }
 }
 

@@ -106,15 +106,16 @@ pub(super) fn action(call: &Invocation<'_>) -> Action {
     }
 }
 
-/// Where a call works that changes the file of its argument `path`. The policy has decided on that
-/// file by now, so it may be changed wherever it is, and nothing else there.
+/// Where a call works that changes the file of its argument `path`. Outside of what the sandbox lets be
+/// written, only the file that was granted can be changed: where a link leads somewhere else by now,
+/// the kernel refuses it.
 pub(super) fn room(call: &Invocation<'_>) -> Room {
     let confinement = &call.workplace.confinement;
     let path = call.arguments.get("path").and_then(Value::as_str);
     match path.filter(|_| confinement.sandbox().is_some()) {
         Some(path) => match Bounds::of(call.workplace).locate_to_change(path) {
-            Ok(path) => confinement.room_for(&path),
-            Err(_) => confinement.room(),
+            Ok(path) if call.grant.write.contains(&path) => confinement.room_for(&path),
+            Ok(_) | Err(_) => confinement.room(),
         },
         None => confinement.room(),
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::made_caches::Missing;
 
-/// The caches of a tool below the user's directory. Nothing in them is started by a shell, a login or
-/// another project without being checked or built first.
+/// The caches of a tool below the user's directory. Nothing in them is started by a shell, its prompt, a
+/// login or another project without being checked or built first. So what all tools share, `.cache`, is
+/// not written as a whole: prompts, shells and hooks keep code in it.
 struct Caches {
     /// Programs whose presence says that the tool is used.
     programs: &'static [&'static str],
@@ -19,9 +20,18 @@ struct Caches {
 }
 
 const CACHES: &[Caches] = &[
-    Caches { programs: &["sh"], files: &[], directories: &[".cache"] },
+    Caches { programs: &["pip", "pip3"], files: &[], directories: &[".cache/pip"] },
+    Caches { programs: &["uv"], files: &["uv.lock"], directories: &[".cache/uv"] },
+    Caches { programs: &["poetry"], files: &["poetry.lock"], directories: &[".cache/pypoetry"] },
+    Caches { programs: &["yarn"], files: &["yarn.lock"], directories: &[".cache/yarn"] },
+    Caches { programs: &["pnpm"], files: &["pnpm-lock.yaml"], directories: &[".cache/pnpm"] },
+    Caches { programs: &["deno"], files: &["deno.json"], directories: &[".cache/deno"] },
+    Caches { programs: &["ccache"], files: &[], directories: &[".cache/ccache"] },
+    Caches { programs: &["sccache"], files: &[], directories: &[".cache/sccache"] },
+    Caches { programs: &["bazel"], files: &["MODULE.bazel"], directories: &[".cache/bazel"] },
+    Caches { programs: &["zig"], files: &["build.zig"], directories: &[".cache/zig"] },
     Caches { programs: &["npm"], files: &["package.json"], directories: &[".npm"] },
-    Caches { programs: &["go"], files: &[], directories: &["go/pkg"] },
+    Caches { programs: &["go"], files: &["go.mod"], directories: &["go/pkg", ".cache/go-build"] },
     Caches { programs: &["mvn"], files: &["mvnw"], directories: &[".m2/repository"] },
     Caches {
         programs: &["gradle"],
@@ -52,6 +62,49 @@ const FOUND: &[&str] = &[
     ".bundle/cache",
 ];
 
+/// And more below `.cache`.
+const FOUND_IN_CACHE: &[&str] = &[
+    "black",
+    "cabal",
+    "composer",
+    "coursier",
+    "dune",
+    "esbuild",
+    "eslint",
+    "fontconfig",
+    "gopls",
+    "goimports",
+    "golangci-lint",
+    "hatch",
+    "huggingface",
+    "jedi",
+    "matplotlib",
+    "meson",
+    "mypy",
+    "node-gyp",
+    "numba",
+    "parcel",
+    "parso",
+    "pdm",
+    "pip-tools",
+    "pipenv",
+    "prettier",
+    "pylint",
+    "pytest",
+    "pytype",
+    "ruff",
+    "rust-analyzer",
+    "staticcheck",
+    "swc",
+    "torch",
+    "tox",
+    "turbo",
+    "typescript",
+    "vite",
+    "webpack",
+];
+const SHARED: &str = ".cache/";
+
 /// What cargo writes in its home. Not `bin`, `env` and `config.toml`, which shells and other projects
 /// go by.
 const CARGO_DIRECTORIES: &[&str] = &["registry", "git"];
@@ -61,11 +114,21 @@ const CARGO_FOUND: &[&str] = &[".global-cache"];
 
 /// Where a user's caches are, whether they are there or not.
 pub(super) fn all(home: Option<&Path>, cargo: Option<&Path>) -> Vec<PathBuf> {
-    let below = CACHES.iter().flat_map(|tool| tool.directories).chain(FOUND);
-    let caches = home.into_iter().flat_map(|home| below.clone().map(|cache| home.join(cache)));
+    let own = CACHES.iter().flat_map(|tool| tool.directories).chain(FOUND);
+    let own = own.filter(|cache| !cache.starts_with(SHARED));
+    let caches = home.into_iter().flat_map(|home| {
+        own.clone().map(|cache| home.join(cache)).chain(below(&home.join(SHARED)))
+    });
     let own = CARGO_DIRECTORIES.iter().chain(CARGO_FILES).chain(CARGO_FOUND);
     let cargo = cargo.into_iter().flat_map(|cargo| own.clone().map(|name| cargo.join(name)));
     caches.chain(cargo).collect()
+}
+
+/// The caches of tools in a directory that they share, as `.cache` is one.
+pub(super) fn below(shared: &Path) -> Vec<PathBuf> {
+    let made = CACHES.iter().flat_map(|tool| tool.directories);
+    let made = made.filter_map(|cache| cache.strip_prefix(SHARED));
+    made.chain(FOUND_IN_CACHE.iter().copied()).map(|name| shared.join(name)).collect()
 }
 
 /// The caches that are not there of tools that are used in this workspace, each after what it is in.

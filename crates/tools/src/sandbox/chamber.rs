@@ -11,9 +11,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 
 use super::enclosure::Enclosure;
+use super::filter::Filter;
+use super::kept::{self, Kept};
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp, tcp};
 use super::network::{Separation, separate};
+use super::view::View;
 use super::{Network, Sandbox, Specification, Support, capabilities};
 use crate::keeper::{Entrance, Number, Ready, leave_child_signals_to_others};
 
@@ -99,9 +102,10 @@ impl Chambers {
 
     fn order(&mut self, wanted: &Specification, ready: Ready) -> io::Result<Spawning> {
         let place = self.open.iter().position(|chamber| chamber.wanted == *wanted);
-        let mut chamber = match place.map(|place| self.open.remove(place)) {
-            Some(chamber) if !chamber.outer.is_stale() => chamber,
-            _ => Chamber::open(wanted, self.enclosure())?,
+        let known = place.map(|place| self.open.remove(place));
+        let mut chamber = match known.and_then(Chamber::unless_stale) {
+            Some(chamber) => chamber,
+            None => Chamber::open(wanted, self.enclosure())?,
         };
         if self.open.len() >= MOST {
             self.open.remove(0);
@@ -171,6 +175,7 @@ struct Chamber {
     renew: Sender<Renewal>,
     current: Option<Inside>,
     enclosure: Option<Arc<Enclosure>>,
+    kept: Kept,
 }
 
 /// A thread that starts commands.
@@ -211,6 +216,10 @@ struct Order {
 impl Chamber {
     fn open(wanted: &Specification, enclosure: Option<Arc<Enclosure>>) -> io::Result<Self> {
         let sandbox = wanted.read()?;
+        if enclosure.is_some() {
+            kept::make_missing(&sandbox);
+        }
+        let kept = Kept::of(&sandbox);
         let (renew, renewals) = channel();
         let (on, is_on) = channel();
         let (inside, around) = (sandbox.clone(), enclosure.clone());
@@ -218,15 +227,21 @@ impl Chamber {
             // Neither here nor in the threads that this one starts.
             leave_child_signals_to_others();
             match enter(&inside, around.as_deref()) {
-                Ok((outer, separation)) => {
+                Ok((outer, separation, view)) => {
                     let _ = on.send(Ok(outer));
-                    serve(&renewals, &separation, around.as_ref());
+                    serve(&renewals, &separation, around.as_ref(), view.as_ref());
                 }
                 Err(error) => drop(on.send(Err(error))),
             }
         })?;
         let outer = is_on.recv().map_err(|_| lost())??;
-        Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None, enclosure })
+        Ok(Self { wanted: wanted.clone(), sandbox, outer, renew, current: None, enclosure, kept })
+    }
+
+    /// It, if what it was made from is the same still.
+    fn unless_stale(mut self) -> Option<Self> {
+        let is_stale = self.outer.is_stale() || self.kept.is_stale();
+        (!is_stale).then_some(self)
     }
 
     fn order(&mut self, ready: Ready) -> io::Result<Spawning> {
@@ -246,7 +261,10 @@ impl Chamber {
     fn renewed(&self) -> io::Result<Inside> {
         let inner = Inner::new(&self.sandbox, Abi::of_kernel())?;
         if let Some(enclosure) = &self.enclosure {
-            inner.show_processes(&self.sandbox, enclosure.shown())?;
+            inner.show(&self.sandbox, "/proc", enclosure.shown())?;
+            if let Some(devices) = enclosure.devices() {
+                inner.show(&self.sandbox, "/dev", devices)?;
+            }
         }
         let inner = Arc::new(inner);
         let (orders, taken) = channel();
@@ -267,8 +285,15 @@ fn thread(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned()).stack_size(STACK)
 }
 
-/// Puts this thread into the outer layer.
-fn enter(sandbox: &Sandbox, enclosure: Option<&Enclosure>) -> io::Result<(Arc<Outer>, Separation)> {
+/// What the commands of a sandbox are started with.
+type Entered = (Arc<Outer>, Separation, Option<Arc<View>>);
+
+/// Puts this thread into the outer layer, and makes what needs privileges that the layer takes away.
+fn enter(sandbox: &Sandbox, enclosure: Option<&Enclosure>) -> io::Result<Entered> {
+    let view = match enclosure {
+        Some(enclosure) => View::make(sandbox, enclosure)?,
+        None => None,
+    };
     let separation = match sandbox.network {
         Network::Open => Separation::None,
         Network::Closed => separate(enclosure),
@@ -280,9 +305,10 @@ fn enter(sandbox: &Sandbox, enclosure: Option<&Enclosure>) -> io::Result<(Arc<Ou
     {
         return Err(io::Error::other(words));
     }
-    let outer = Outer::new(sandbox, abi, tcp, None)?;
+    let devices = enclosure.and_then(Enclosure::devices);
+    let outer = Outer::new(sandbox, abi, tcp, None, devices)?;
     outer.put_on()?;
-    Ok((Arc::new(outer), separation))
+    Ok((Arc::new(outer), separation, view.map(Arc::new)))
 }
 
 /// Starts a thread for each inner layer; one ends when nobody sends to it any more.
@@ -290,15 +316,21 @@ fn serve(
     renewals: &Receiver<Renewal>,
     separation: &Separation,
     enclosure: Option<&Arc<Enclosure>>,
+    view: Option<&Arc<View>>,
 ) {
+    let filter = Arc::new(Filter::new());
     for Renewal { inner, orders, busy, on } in renewals {
-        let separation = separation.clone();
-        let enclosure = enclosure.cloned();
+        let (separation, filter) = (separation.clone(), filter.clone());
+        let (enclosure, view) = (enclosure.cloned(), view.cloned());
         let failed = on.clone();
         let started = thread("sandbox-start").spawn(move || {
             // Joining needs what is taken away after, and no thread can be started by who has joined.
-            let joined = enclosure.as_ref().map_or(Ok(()), |enclosure| enclosure.join());
-            let put_on = joined.and_then(|()| capabilities::reduce()).and_then(|()| inner.put_on());
+            let view = view.as_deref();
+            let joined = enclosure.as_ref().map_or(Ok(()), |enclosure| enclosure.join(view));
+            let put_on = joined
+                .and_then(|()| capabilities::reduce())
+                .and_then(|()| inner.put_on())
+                .and_then(|()| filter.put_on());
             let is_on = put_on.is_ok();
             let _ = on.send(put_on);
             if !is_on {
@@ -308,7 +340,7 @@ fn serve(
             let entrance = Entrance {
                 user,
                 network,
-                doors: enclosure.as_ref().and_then(|enclosure| enclosure.doors()),
+                doors: enclosure.as_ref().and_then(|enclosure| enclosure.doors(view)),
                 is_enclosed: enclosure.is_some(),
             };
             for Order { ready, child } in orders {

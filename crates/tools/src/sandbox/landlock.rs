@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
 
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
@@ -140,6 +140,19 @@ impl Ruleset {
             return Ok(());
         };
         self.allow_place(&place, rights)
+    }
+
+    /// The same for a path below a directory that is open.
+    pub(super) fn allow_below(
+        &self,
+        directory: &OwnedFd,
+        path: &Path,
+        rights: u64,
+    ) -> io::Result<()> {
+        match openat(directory, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(place) => self.allow_place(&place, rights),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Leaves rights for a place that is open, and all below it.

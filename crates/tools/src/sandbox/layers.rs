@@ -8,6 +8,8 @@ use super::landlock::{Abi, Ruleset};
 use super::spread::{Split, Spread};
 use super::{Network, Sandbox};
 
+const DEVICES: &str = "/dev";
+
 /// About writing, other processes, and the network where it is closed in no better way.
 pub(super) struct Outer {
     ruleset: Ruleset,
@@ -28,12 +30,13 @@ pub(super) enum Tcp {
 }
 
 impl Outer {
-    /// `also` is written too, whatever is below it.
+    /// `also` is written too, whatever is below it. Where there are `devices`, they are what `/dev` means.
     pub(super) fn new(
         sandbox: &Sandbox,
         abi: Abi,
         tcp: Tcp,
         also: Option<&Path>,
+        devices: Option<&OwnedFd>,
     ) -> io::Result<Self> {
         let network = match tcp {
             Tcp::Open => 0,
@@ -42,10 +45,21 @@ impl Outer {
         let ruleset = Ruleset::new(abi.writing(), network, abi.scopes())?;
         let mut spread = Spread::default();
         for path in &sandbox.write {
-            spread.add(path, &sandbox.hide);
+            // What is excepted does not count within itself, where something may be written again.
+            let closed: Vec<PathBuf> = (sandbox.except.iter())
+                .filter(|place| !path.starts_with(place) && place.starts_with(path))
+                .chain(&sandbox.hide)
+                .cloned()
+                .collect();
+            spread.add(path, &closed);
         }
         for path in spread.open.iter().map(PathBuf::as_path).chain(also) {
             ruleset.allow(path, abi.writable())?;
+        }
+        if let Some(devices) = devices {
+            for name in sandbox.write.iter().filter_map(|path| path.strip_prefix(DEVICES).ok()) {
+                ruleset.allow_below(devices, name, abi.writable())?;
+            }
         }
         Ok(Self { ruleset, split: spread.split })
     }
@@ -72,12 +86,12 @@ impl Inner {
         Ok(Self { ruleset, split: spread.split })
     }
 
-    /// Lets `/proc` be read also where it is that of an enclosure, unless something in it is hidden.
-    pub(super) fn show_processes(&self, sandbox: &Sandbox, shown: &OwnedFd) -> io::Result<()> {
-        if sandbox.hide.iter().any(|hidden| hidden.starts_with("/proc")) {
+    /// Lets a place be read also where it is that of an enclosure, unless something in it is hidden.
+    pub(super) fn show(&self, sandbox: &Sandbox, name: &str, place: &OwnedFd) -> io::Result<()> {
+        if sandbox.hide.iter().any(|hidden| hidden.starts_with(name)) {
             return Ok(());
         }
-        self.ruleset.allow_place(shown, Abi::of_kernel().reading())
+        self.ruleset.allow_place(place, Abi::of_kernel().reading())
     }
 
     pub(super) fn is_stale(&self) -> bool {

@@ -11,6 +11,7 @@ use mainstay_store::lock;
 use super::landlock::Abi;
 use super::layers::{Inner, Outer, Tcp};
 use super::{Sandbox, Specification, Support, capabilities};
+use crate::Grant;
 
 /// So many calls look at files at once.
 const MOST: usize = 4;
@@ -58,9 +59,13 @@ impl Confinement {
         Self { shared: Some(Arc::new(Shared { sandbox, specification, floor: Mutex::default() })) }
     }
 
-    /// The sandbox as a job is given it.
-    pub(crate) fn specification(&self) -> Option<Specification> {
-        self.shared.as_deref().map(|shared| shared.specification.clone())
+    /// The sandbox as a job is given it, widened by what its call may do beyond it.
+    pub(crate) fn specification(&self, grant: &Grant) -> Option<Specification> {
+        let shared = self.shared.as_deref()?;
+        if grant.is_none() {
+            return Some(shared.specification.clone());
+        }
+        Some(Specification::from(&shared.sandbox.with(grant)))
     }
 
     /// The sandbox. Returns `None` if there is none.
@@ -118,7 +123,7 @@ impl Confinement {
         };
         refuse(&shared.sandbox)?;
         let abi = Abi::of_kernel();
-        let outer = Outer::new(&shared.sandbox, abi, Tcp::Open, Some(directory))?;
+        let outer = Outer::new(&shared.sandbox, abi, Tcp::Open, Some(directory), None)?;
         let inner = Inner::new(&shared.sandbox, abi)?;
         begin(Arc::new(outer), Arc::new(inner), work)
     }
@@ -137,7 +142,7 @@ impl Floor {
         let abi = Abi::of_kernel();
         let (queue, taken) = channel();
         Ok(Self {
-            outer: Arc::new(Outer::new(sandbox, abi, Tcp::Open, None)?),
+            outer: Arc::new(Outer::new(sandbox, abi, Tcp::Open, None, None)?),
             inner: Arc::new(Inner::new(sandbox, abi)?),
             queue,
             taken: Arc::new(Mutex::new(taken)),

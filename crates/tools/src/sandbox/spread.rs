@@ -23,8 +23,18 @@ pub(super) struct Split {
 type Changed = (u64, u64, i64, i64);
 
 impl Split {
-    fn of(path: &Path) -> Self {
+    pub(super) fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), changed: changed(path) }
+    }
+
+    pub(super) fn is_of(&self, path: &Path) -> bool {
+        self.path == path
+    }
+
+    /// How it is now. Returns `None` if its entries are the same.
+    pub(super) fn changed(&self) -> Option<Self> {
+        let now = changed(&self.path);
+        (now != self.changed).then(|| Self { path: self.path.clone(), changed: now })
     }
 
     /// Whether its entries may be others by now.

@@ -64,8 +64,26 @@ impl Support {
         (self.landlock == 0).then(|| "this kernel has no landlock".to_owned())
     }
 
+    /// Whether the kernel can hold commands so well that nobody need be asked before they run: they write
+    /// only where they may, and reach nobody. An error is the reason why not, as half a sentence.
+    pub fn holds(&self) -> Result<(), String> {
+        match (self.landlock, self.network) {
+            (0, _) => Err("this kernel has no landlock".to_owned()),
+            (1 | 2, _) => Err(format!(
+                "this kernel's landlock (version {}) does not keep commands from emptying files \
+                 outside the workspace; Linux 6.2 or later does",
+                self.landlock
+            )),
+            (_, NetworkWay::Namespace) => Ok(()),
+            (_, NetworkWay::Tcp | NetworkWay::Open) => {
+                Err("commands get no network of their own here: user namespaces are switched off"
+                    .to_owned())
+            }
+        }
+    }
+
     /// What a sandbox does not hold on this kernel though it should, a sentence each.
-    pub fn losses(&self) -> Vec<&'static str> {
+    pub fn losses(&self, way: ProcessWay) -> Vec<&'static str> {
         let since = [
             (2, "files are copied where they would be moved to another directory"),
             (3, "files outside can be emptied, though not written"),
@@ -86,9 +104,19 @@ impl Support {
                 "the network cannot be blocked for commands: the kernel provides no network namespace",
             ),
         }
+        if way == ProcessWay::Stamp {
+            losses.extend(WITHOUT_NAMESPACES);
+        }
         losses
     }
 }
+
+/// What nothing but namespaces holds.
+const WITHOUT_NAMESPACES: [&str; 3] = [
+    "modes, owners and times of the user's files can be changed",
+    "git's configuration and hooks in the workspace can be changed, and run when git is used outside",
+    "the user's terminals can be read",
+];
 
 impl ProcessWay {
     /// Tries it out.
@@ -119,13 +147,31 @@ mod tests {
 
     #[test]
     fn every_version_of_landlock_loses_less_than_the_one_before() {
-        let losses = |landlock, network| Support { landlock, network }.losses().len();
+        let losses =
+            |landlock, network| Support { landlock, network }.losses(ProcessWay::Namespace).len();
         let counts: Vec<usize> =
             (1..=7).map(|version| losses(version, NetworkWay::Namespace)).collect();
         assert_eq!(counts, [4, 3, 2, 2, 1, 0, 0]);
         assert_eq!(losses(7, NetworkWay::Tcp), 1);
+        let support = Support { landlock: 7, network: NetworkWay::Namespace };
+        assert_eq!(support.losses(ProcessWay::Stamp).len(), 3);
         assert_eq!(NetworkWay::of(Abi(3), false), NetworkWay::Open);
         assert_eq!(NetworkWay::of(Abi(4), false), NetworkWay::Tcp);
         assert_eq!(NetworkWay::of(Abi(0), true), NetworkWay::Open);
+    }
+
+    #[test]
+    fn the_box_is_held_by_landlock_and_a_network_namespace_and_the_reason_is_told_otherwise() {
+        let holds = |landlock, network| Support { landlock, network }.holds();
+        assert_eq!(holds(3, NetworkWay::Namespace), Ok(()));
+        for (landlock, network, reason) in [
+            (0, NetworkWay::Open, "no landlock"),
+            (2, NetworkWay::Namespace, "emptying"),
+            (7, NetworkWay::Tcp, "network"),
+            (7, NetworkWay::Open, "network"),
+        ] {
+            let told = holds(landlock, network).unwrap_err();
+            assert!(told.contains(reason), "{told}");
+        }
     }
 }

@@ -50,7 +50,7 @@ impl Place {
 
 /// Does something on a thread inside.
 fn inside<T: Send>(sandbox: &Sandbox, abi: Abi, work: impl FnOnce() -> T + Send) -> T {
-    let outer = Outer::new(sandbox, abi, Tcp::Closed, None).unwrap();
+    let outer = Outer::new(sandbox, abi, Tcp::Closed, None, None).unwrap();
     let inner = Inner::new(sandbox, abi).unwrap();
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -146,15 +146,22 @@ fn the_usual_sandbox_writes_caches_and_hides_keys_and_what_is_mainstays() {
     for path in [".mainstay", ".cargo/registry", ".cargo/bin", ".npm", ".config/gh"] {
         fs::create_dir_all(home.join(path)).unwrap();
     }
-    fs::create_dir_all(home.join(".cache/huggingface/token")).unwrap();
+    for path in ["huggingface/token", "pip", "pre-commit", "starship", "zsh", "ms-playwright"] {
+        fs::create_dir_all(home.join(".cache").join(path)).unwrap();
+    }
     let own = [home.join(".mainstay"), place.at("store.db"), place.at("store.db-wal")];
     let sandbox =
         Wishes::default().sandbox_with(&[], &place.at("work"), &environment(&home), &own).unwrap();
-    for path in ["work", "home/.cache", "home/.cargo/registry", "home/.npm"] {
+    for path in ["work", "home/.cache/pip", "home/.cargo/registry", "home/.npm"] {
         assert!(sandbox.write.contains(&place.at(path)), "{path}: {:?}", sandbox.write);
     }
-    for path in ["home", "home/.cargo", "home/.cargo/bin", "home/.config"] {
+    for path in ["home", "home/.cargo", "home/.cargo/bin", "home/.config", "home/.cache"] {
         assert!(!sandbox.write.contains(&place.at(path)), "{path}");
+    }
+    // What a prompt, a shell or a hook starts.
+    for name in ["pre-commit", "starship", "zsh", "ms-playwright"] {
+        let path = home.join(".cache").join(name);
+        assert!(!sandbox.write.iter().any(|write| path.starts_with(write)), "{name}");
     }
     for path in [
         "home/.mainstay/config.toml",
@@ -231,5 +238,133 @@ fn git_can_write_to_the_repository_that_a_worktree_or_a_subdirectory_belongs_to(
         let write = sandbox.unwrap().write;
         assert!(write.contains(&place.at("work/.git")), "{workspace}: {write:?}");
         assert!(!write.contains(&place.at("work")), "{workspace}");
+    }
+}
+
+#[test]
+fn a_directory_for_all_caches_is_not_written_as_a_whole_wherever_it_is() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("caches/uv")).unwrap();
+    let mut environment = environment(&place.at("home"));
+    environment.push(("XDG_CACHE_HOME".into(), place.at("caches").into()));
+    let sandbox =
+        Wishes::default().sandbox_with(&[], &place.at("work"), &environment, &[]).unwrap();
+    assert!(sandbox.write.contains(&place.at("caches/uv")), "{:?}", sandbox.write);
+    assert!(!sandbox.write.contains(&place.at("caches")), "{:?}", sandbox.write);
+}
+
+#[test]
+fn a_home_in_a_place_for_scratch_is_not_written_but_for_work_and_caches() {
+    let place = Place::new();
+    for path in ["home/project", "home/.npm", "scratch"] {
+        fs::create_dir_all(place.at(path)).unwrap();
+    }
+    let (home, root) = (place.at("home"), place.root.to_str().unwrap());
+    let sandbox = Wishes::default()
+        .sandbox_with(&[root], &home.join("project"), &environment(&home), &[])
+        .unwrap();
+    inside(&sandbox, Abi::of_kernel(), || {
+        assert!(is_refused(fs::write(home.join(".bashrc"), "evil")));
+        assert!(is_refused(fs::write(home.join(".profile"), "evil")));
+        for path in ["home/project/new", "home/.npm/new", "scratch/new"] {
+            fs::write(place.at(path), "new").unwrap();
+        }
+    });
+    assert!(!sandbox.writes(&home.join(".bashrc")) && sandbox.writes(&home.join("project/x")));
+    // Where it is the workspace itself there is nothing else to write.
+    let sandbox = Wishes::default().sandbox_with(&[root], &home, &environment(&home), &[]).unwrap();
+    inside(&sandbox, Abi::of_kernel(), || fs::write(home.join(".bashrc"), "mine").unwrap());
+}
+
+#[test]
+fn a_grant_widens_a_copy_of_the_sandbox_and_nothing_widens_the_sandbox() {
+    let place = Place::new();
+    let sandbox = Sandbox {
+        network: Network::Closed,
+        keep: vec![place.at("work/.git/config"), place.at("work/.git/hooks")],
+        ..place.sandbox()
+    };
+    let confinement = Confinement::to(sandbox.clone());
+    let specified = |grant: &Grant| confinement.specification(grant).unwrap().read().unwrap();
+    assert_eq!(specified(Grant::NONE), sandbox);
+    let network = specified(&Grant { network: true, write: Vec::new() });
+    assert_eq!(network, Sandbox { network: Network::Open, ..sandbox.clone() });
+    let granted = vec![place.at("outside"), place.at("work/.git/hooks")];
+    let wider = specified(&Grant { network: false, write: granted.clone() });
+    assert_eq!(wider.write, [&sandbox.write[..], &granted].concat());
+    assert_eq!((wider.network, wider.keep), (Network::Closed, vec![sandbox.keep[0].clone()]));
+    assert_eq!(specified(Grant::NONE), sandbox);
+}
+
+#[test]
+fn a_read_only_sandbox_writes_scratch_and_nothing_of_the_workspace() {
+    let place = Place::new();
+    fs::create_dir(place.at("beside")).unwrap();
+    let write = vec![place.at("work"), "/srv".into(), "/tmp".into(), "/dev/null".into()];
+    let reading = Sandbox { write, ..place.sandbox() }.read_only(&place.at("work"));
+    assert_eq!(reading.write, [PathBuf::from("/tmp"), "/dev/null".into()]);
+    assert_eq!(reading.network, Network::Closed);
+    inside(&reading, Abi::of_kernel(), || {
+        assert!(is_refused(fs::write(place.at("work/file"), "changed")));
+        assert!(is_refused(fs::write(place.at("work/new"), "new")));
+        fs::write(place.at("beside/new"), "new").unwrap();
+        assert_eq!(fs::read_to_string(place.at("work/file")).unwrap(), "mine");
+    });
+}
+
+#[test]
+fn the_secrets_of_the_machine_are_hidden_from_root() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/etc/shadow").exists() {
+        return;
+    }
+    let place = Place::new();
+    let usual = Wishes::default();
+    let sandbox =
+        usual.sandbox_with(&[], &place.at("work"), &environment(&place.at("home")), &[]).unwrap();
+    inside(&sandbox, Abi::of_kernel(), || {
+        assert!(is_refused(fs::read("/etc/shadow")));
+        fs::read("/etc/passwd").unwrap();
+    });
+}
+
+#[test]
+fn what_git_runs_is_kept_in_a_repository_its_submodules_and_its_worktrees() {
+    let place = Place::new();
+    let at = |path: &str| place.at(path);
+    let git = |directory: &str, words: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=e"]);
+        command.args(["-c", "protocol.file.allow=always"]).args(words);
+        let ended = command.current_dir(at(directory)).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+    };
+    fs::create_dir(at("library")).unwrap();
+    for directory in ["library", "work"] {
+        git(directory, &["init", "-q"]);
+        git(directory, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    }
+    git("work", &["submodule", "--quiet", "add", "../library", "deep/library"]);
+    git("work", &["worktree", "add", "-q", "../tree"]);
+    fs::create_dir(at("work/sub")).unwrap();
+    let kept = |workspace: &str| {
+        let usual = Wishes::default();
+        let environment = environment(&at("home"));
+        usual.sandbox_with(&[], &at(workspace), &environment, &[]).unwrap()
+    };
+    for workspace in ["work", "work/sub", "tree"] {
+        let sandbox = kept(workspace);
+        for path in [
+            "work/.git/config",
+            "work/.git/hooks",
+            "work/.git/info",
+            "work/.git/modules/deep/library/config",
+            "work/.git/modules/deep/library/hooks",
+            "work/.git/worktrees/tree/commondir",
+            "work/deep/library/.git",
+        ] {
+            assert!(sandbox.keep.contains(&at(path)), "{workspace}, {path}: {:?}", sandbox.keep);
+        }
+        assert!(sandbox.absent.contains(&at("work/.git/commondir")), "{:?}", sandbox.absent);
+        assert_eq!(sandbox.keep.contains(&at("tree/.git")), workspace == "tree");
     }
 }

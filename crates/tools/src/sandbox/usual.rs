@@ -7,7 +7,12 @@ use std::path::{Component, Path, PathBuf};
 
 use super::landlock::Abi;
 use super::made_caches::MadeCaches;
+use super::repositories::Repository;
+use super::secrets::{self, SECRETS, SECRETS_IN_CACHES, SSH_SHOWN};
 use super::{Network, Sandbox, caches};
+
+/// What is there for a while: what is written to it is nobody's work.
+pub(super) const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/dev"];
 
 /// Where everybody writes.
 const PLACES: &[&str] = &[
@@ -24,197 +29,6 @@ const PLACES: &[&str] = &[
     "/dev/ptmx",
     "/dev/pts",
 ];
-
-/// Where programs keep what opens doors, below the user's directory.
-const SECRETS: &[&str] = &[
-    ".ssh",
-    ".putty",
-    ".config/putty",
-    ".rhosts",
-    ".gnupg",
-    ".config/age",
-    ".step",
-    ".netrc",
-    ".authinfo",
-    ".authinfo.gpg",
-    ".curlrc",
-    ".wgetrc",
-    ".msmtprc",
-    ".config/msmtp",
-    ".mbsyncrc",
-    ".fetchmailrc",
-    ".offlineimaprc",
-    ".davfs2/secrets",
-    ".smbcredentials",
-    ".Xauthority",
-    ".ICEauthority",
-    ".pgpass",
-    ".my.cnf",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".config/gh",
-    ".config/glab-cli",
-    ".config/hub",
-    ".config/github-copilot",
-    ".config/tea",
-    ".aws",
-    ".azure",
-    ".boto",
-    ".s3cfg",
-    ".passwd-s3fs",
-    ".config/linode-cli",
-    ".config/scw",
-    ".config/stripe",
-    ".config/netlify",
-    ".netlify",
-    ".config/heroku",
-    ".fly",
-    ".railway",
-    ".supabase",
-    ".wrangler",
-    ".config/.wrangler",
-    ".cloudflared",
-    ".config/cloudflared",
-    ".ngrok2",
-    ".config/ngrok",
-    ".local/share/com.vercel.cli",
-    ".config/com.vercel.cli",
-    ".vercel/auth.json",
-    ".huggingface",
-    ".kaggle",
-    ".config/kaggle",
-    ".databrickscfg",
-    ".snowsql",
-    ".snowflake",
-    ".config/snowflake",
-    ".config/sentry",
-    ".sentryclirc",
-    ".config/gcloud",
-    ".config/doctl",
-    ".config/hcloud",
-    ".oci",
-    ".kube",
-    ".minikube",
-    ".config/helm/registry",
-    ".config/argocd",
-    ".argocd",
-    ".talos",
-    ".docker/config.json",
-    ".config/containers/auth.json",
-    ".terraform.d/credentials.tfrc.json",
-    ".terraformrc",
-    ".pulumi/credentials.json",
-    ".vault-token",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".local/share/gem/credentials",
-    ".m2/settings.xml",
-    ".m2/settings-security.xml",
-    ".sbt/.credentials",
-    ".ivy2/.credentials",
-    ".composer/auth.json",
-    ".config/composer/auth.json",
-    ".config/pypoetry/auth.toml",
-    ".local/share/uv/credentials",
-    ".hex/hex.config",
-    ".nuget/NuGet/NuGet.Config",
-    ".config/NuGet/NuGet.Config",
-    ".dput.cf",
-    ".config/op",
-    ".config/1Password",
-    ".config/Bitwarden",
-    ".config/Bitwarden CLI",
-    ".config/keepassxc",
-    ".config/sops",
-    ".config/rclone",
-    ".config/borg",
-    ".config/filezilla",
-    ".filezilla",
-    ".config/remmina",
-    ".local/share/remmina",
-    ".password-store",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".mozilla",
-    ".config/mozilla",
-    ".librewolf",
-    ".thunderbird",
-    ".config/google-chrome",
-    ".config/google-chrome-beta",
-    ".config/google-chrome-unstable",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/vivaldi",
-    ".config/opera",
-    ".local/share/epiphany",
-    "snap/firefox",
-    "snap/chromium",
-    "snap/brave",
-    "snap/opera",
-    "snap/thunderbird",
-    "snap/signal-desktop",
-    "snap/bitwarden",
-    ".var/app",
-    ".local/share/evolution",
-    ".config/evolution",
-    ".config/Signal",
-    ".config/Element",
-    ".config/discord",
-    ".config/Slack",
-    ".local/share/TelegramDesktop",
-    ".purple",
-    ".bitcoin",
-    ".ethereum",
-    ".electrum",
-    ".config/solana",
-    ".monero",
-    ".config/Exodus",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    ".config/io.datasette.llm/keys.json",
-    ".config/goose/secrets.yaml",
-    ".hermes",
-    ".aider.conf.yml",
-    ".bash_history",
-    ".zsh_history",
-    ".zhistory",
-    ".history",
-    ".sh_history",
-    ".ash_history",
-    ".local/share/fish/fish_history",
-    ".config/nushell/history.txt",
-    ".config/nushell/history.sqlite3",
-    ".local/share/powershell/PSReadLine",
-    ".local/share/atuin",
-    ".lesshst",
-    ".viminfo",
-    ".local/state/nvim/shada",
-    ".sqlite_history",
-    ".rediscli_history",
-    ".mongodb",
-    ".irb_history",
-    ".pry_history",
-    ".python_history",
-    ".psql_history",
-    ".mysql_history",
-    ".node_repl_history",
-];
-
-/// The same below a cache that commands write. Nothing new can be made beside a hidden place, so these
-/// are hidden only where they are.
-const SECRETS_IN_CACHES: &[&str] =
-    &[".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".cache/keepassxc"];
-
-/// What of `.ssh` is no secret, and needed to reach anybody.
-const SSH_SHOWN: &[&str] =
-    &["config", "config.d", "known_hosts", "known_hosts2", "allowed_signers"];
 
 /// Whether there is a sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -290,21 +104,35 @@ impl Wishes {
         let show: Vec<PathBuf> = self.show.iter().filter_map(|path| user.path(path)).collect();
         let mut hide: Vec<PathBuf> = own.to_vec();
         hide.extend(user.secrets().filter(|secret| !show.contains(secret)));
+        if rustix::process::geteuid().is_root() {
+            let more = secrets::of_root(user.home().as_deref(), workspace);
+            hide.extend(more.into_iter().filter(|secret| !show.contains(secret)));
+        }
         hide.extend(self.hide.iter().filter_map(|path| user.path(path)));
         let mut shown = user.shown();
         // Nothing of Mainstay's own is shown.
         shown
             .extend(show.into_iter().filter(|shown| !own.iter().any(|own| shown.starts_with(own))));
+        let Repository { write: git, keep, absent } = Repository::of(workspace);
         let mut write = vec![workspace.to_owned()];
-        write.extend(repository(workspace));
+        write.extend(git);
         write.extend(places.iter().map(PathBuf::from));
         write.extend(user.caches());
         write.extend(self.write.iter().filter_map(|path| user.path(path)));
         let mut paths = Paths::default();
+        // A directory for everybody's scratch may be where a user is at home.
+        let home = user.home().and_then(|home| paths.existing(&home));
+        let except: Vec<PathBuf> = home
+            .into_iter()
+            .filter(|home| places.iter().any(|place| home.starts_with(place)))
+            .collect();
         Some(Sandbox {
-            write: writable(write, &mut paths),
+            write: writable(write, &except, &mut paths),
             hide: hide.into_iter().filter_map(|path| paths.real(&path)).collect(),
             show: shown.into_iter().filter_map(|path| paths.existing(&path)).collect(),
+            except,
+            keep,
+            absent,
             network: self.network,
             required: self.mode == Mode::Require,
         })
@@ -364,7 +192,8 @@ impl User<'_> {
 
     fn caches(&self) -> Vec<PathBuf> {
         let mut caches = caches::all(self.home().as_deref(), self.cargo().as_deref());
-        for name in ["TMPDIR", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "CARGO_TARGET_DIR"] {
+        caches.extend(self.variable("XDG_CACHE_HOME").iter().flat_map(|at| caches::below(at)));
+        for name in ["TMPDIR", "GOCACHE", "GOMODCACHE", "CARGO_TARGET_DIR"] {
             caches.extend(self.variable(name));
         }
         caches.extend(self.variable("GOPATH").map(|go| go.join("pkg")));
@@ -372,38 +201,20 @@ impl User<'_> {
     }
 }
 
-/// What git writes outside of a workspace that is in a repository without being its root.
-fn repository(workspace: &Path) -> Vec<PathBuf> {
-    let Ok(workspace) = fs::canonicalize(workspace) else { return Vec::new() };
-    let Some(git) = workspace.ancestors().map(|at| at.join(".git")).find(|git| git.exists()) else {
-        return Vec::new();
-    };
-    if git.is_dir() {
-        return vec![git];
-    }
-    worktree(&git).unwrap_or_default()
-}
-
-/// The repository of a worktree whose `.git` is a file. The file may be written by anybody in the
-/// workspace; so the repository has to say that the worktree is its own.
-fn worktree(git: &Path) -> Option<Vec<PathBuf>> {
-    let text = |path: &Path| Some(fs::read_to_string(path).ok()?.trim_end().to_owned());
-    let own = git.parent()?.join(text(git)?.strip_prefix("gitdir: ")?);
-    let own = fs::canonicalize(own).ok()?;
-    let said = fs::canonicalize(own.join(text(&own.join("gitdir"))?)).ok()?;
-    let common = fs::canonicalize(own.join(text(&own.join("commondir"))?)).ok()?;
-    let agreed = said == fs::canonicalize(git).ok()? && own.parent()? == common.join("worktrees");
-    agreed.then(|| vec![common])
-}
-
 /// The real paths. What is named below a place that may be written anyway is left out: a command can
 /// put a link there, to widen the next sandbox.
-fn writable(places: Vec<PathBuf>, paths: &mut Paths) -> Vec<PathBuf> {
+fn writable(places: Vec<PathBuf>, except: &[PathBuf], paths: &mut Paths) -> Vec<PathBuf> {
     let mut named: Vec<PathBuf> = Vec::new();
     let mut real: Vec<PathBuf> = Vec::new();
     for path in places {
         let Some(found) = paths.existing(&path) else { continue };
-        if !named.iter().chain(&real).any(|place| path.starts_with(place)) {
+        let is_written = |place: &PathBuf| {
+            let is_excepted = |except: &PathBuf| {
+                except.starts_with(place) && path.starts_with(except) && except != place
+            };
+            path.starts_with(place) && !except.iter().any(is_excepted)
+        };
+        if !named.iter().chain(&real).any(is_written) {
             named.push(path);
             real.push(found);
         }

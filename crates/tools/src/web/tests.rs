@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Fetch, Web};
 use crate::keeper::Launch;
-use crate::{Action, Invocation, Keeper, Outcome, Piece, Tool, Workplace};
+use crate::{Action, Grant, Invocation, Keeper, Outcome, Piece, Tool, Workplace};
 
 fn workplace() -> Workplace {
     // Nothing here starts it.
@@ -28,12 +28,22 @@ fn workplace() -> Workplace {
 
 async fn call(tool: &dyn Tool, arguments: &Value) -> Outcome {
     let workplace = workplace();
-    tool.run(Invocation { id: "c", session: "s", arguments, workplace: &workplace }, None).await
+    tool.run(
+        Invocation { id: "c", session: "s", arguments, workplace: &workplace, grant: Grant::NONE },
+        None,
+    )
+    .await
 }
 
 fn action(tool: &dyn Tool, arguments: &Value) -> Action {
     let workplace = workplace();
-    tool.action(&Invocation { id: "c", session: "s", arguments, workplace: &workplace })
+    tool.action(&Invocation {
+        id: "c",
+        session: "s",
+        arguments,
+        workplace: &workplace,
+        grant: Grant::NONE,
+    })
 }
 
 /// A tool that may reach these servers, though they are on this machine.

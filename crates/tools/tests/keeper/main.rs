@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod confined_shell;
 mod conversation;
 mod ends;
 mod escapes;

@@ -1,7 +1,7 @@
 //! The `process` tool.
 
 use mainstay_tools::{
-    Action, Fact, Invocation, KnownProcess, Outcome, Process, ProcessState, Settled, Tool,
+    Action, Fact, Grant, Invocation, KnownProcess, Outcome, Process, ProcessState, Settled, Tool,
     Workplace,
 };
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, in_time, kill, mark, running, until, worker};
 
 async fn process(workplace: &Workplace, id: &str, arguments: Value) -> (bool, String, Vec<Fact>) {
-    let call = Invocation { id, session: "session", arguments: &arguments, workplace };
+    let call =
+        Invocation { id, session: "session", arguments: &arguments, workplace, grant: Grant::NONE };
     let plan = Process.plan(call).await;
     let outcome: Outcome = in_time(Process.run(call, plan.as_ref())).await;
     let content = outcome.content("n");
@@ -122,8 +123,13 @@ async fn a_start_that_was_interrupted_is_settled() {
     let workplace = workplace(&scene);
     let mark = mark();
     let arguments = json!({ "action": "start", "command": format!("sleep {mark}") });
-    let call =
-        Invocation { id: "p", session: "session", arguments: &arguments, workplace: &workplace };
+    let call = Invocation {
+        id: "p",
+        session: "session",
+        arguments: &arguments,
+        workplace: &workplace,
+        grant: Grant::NONE,
+    };
     let plan = Process.plan(call).await;
     assert_eq!(Process.settle(call, plan.as_ref()).await, Settled::NotStarted);
     Process.run(call, plan.as_ref()).await;
@@ -176,6 +182,7 @@ async fn a_text_for_a_process_comes_with_all_that_it_was_given_before() {
             session: "session",
             arguments: &arguments,
             workplace,
+            grant: Grant::NONE,
         })
     };
     let input = |before: Option<&str>, text: &str| Action::Input {

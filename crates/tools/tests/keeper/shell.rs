@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use mainstay_tools::{Fact, Invocation, Outcome, Piece, Settled, Shell, Tool, Workplace};
+use mainstay_tools::{Fact, Grant, Invocation, Outcome, Piece, Settled, Shell, Tool, Workplace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, in_time, mark, running, until};
@@ -26,7 +26,8 @@ fn workplace(scene: &Scene) -> Workplace {
 }
 
 async fn shell(workplace: &Workplace, id: &str, arguments: Value) -> Outcome {
-    let call = Invocation { id, session: "session", arguments: &arguments, workplace };
+    let call =
+        Invocation { id, session: "session", arguments: &arguments, workplace, grant: Grant::NONE };
     let plan = Shell.plan(call).await;
     in_time(Shell.run(call, plan.as_ref())).await
 }
@@ -130,16 +131,26 @@ async fn an_interrupted_call_is_settled_by_what_the_keeper_saw() {
     let plan = json!({ "keeper": name.strip_prefix("keeper ").unwrap() });
     let arguments = json!({ "command": command });
     let settle = async |id| {
-        let call =
-            Invocation { id, session: "session", arguments: &arguments, workplace: &workplace };
+        let call = Invocation {
+            id,
+            session: "session",
+            arguments: &arguments,
+            workplace: &workplace,
+            grant: Grant::NONE,
+        };
         in_time(Shell.settle(call, Some(&plan))).await
     };
     let Settled::Done(outcome) = settle("call").await else { panic!("it is not settled") };
     assert!(said(&outcome)[0].starts_with("exit code 5 ("), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
     assert_eq!(settle("another").await, Settled::NotStarted);
-    let call =
-        Invocation { id: "call", session: "session", arguments: &arguments, workplace: &workplace };
+    let call = Invocation {
+        id: "call",
+        session: "session",
+        arguments: &arguments,
+        workplace: &workplace,
+        grant: Grant::NONE,
+    };
     let nowhere = json!({ "keeper": "nobody" });
     assert!(matches!(Shell.settle(call, Some(&nowhere)).await, Settled::Unknown(_)));
     scene.keeper.leave().await;

@@ -12,8 +12,8 @@ use crate::test_session::TestSession;
 /// A decision in a line: what is to be done, and the words that a model or a person would read.
 fn outline(decision: &CallDecision) -> String {
     match decision {
-        CallDecision::Run => "run".to_owned(),
-        CallDecision::Settle => "settle".to_owned(),
+        CallDecision::Run(_) => "run".to_owned(),
+        CallDecision::Settle(_) => "settle".to_owned(),
         CallDecision::Refuse(outcome) => format!("refuse: {:?}", outcome.pieces),
         CallDecision::Withhold(times) => format!("withhold after {times}"),
         CallDecision::AskApproval(needed) => {
