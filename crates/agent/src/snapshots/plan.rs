@@ -1,11 +1,12 @@
 //! What an undo would do, before anything is done.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use mainstay_journal::TurnId;
 use mainstay_tools::Workplace;
 use mainstay_tools::snapshot::{
-    Limits, Looked, Omission, PathChange, State, look, unescaped, with_closed_directories,
+    Limits, Looked, Omission, PathChange, State, escaped, look, unescaped, with_closed_directories,
 };
 use serde::Serialize;
 
@@ -127,7 +128,30 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Leaves what is behind a link by now, unless the directory that was there comes back.
+    fn leave_behind(&mut self) {
+        let comes_back = |link: &PathBuf| {
+            let step = self.paths.get(&escaped(link));
+            step.is_some_and(|(_, to)| matches!(to, State::Directory { .. }))
+        };
+        let is_behind = |(looked, _): &(Looked, State)| {
+            looked.behind.as_ref().is_some_and(|link| !comes_back(link))
+        };
+        let behind: Vec<String> = self
+            .paths
+            .iter()
+            .filter(|(_, found)| is_behind(found))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in behind {
+            self.paths.remove(&path);
+            self.plan.conflicts.retain(|conflict| conflict.path != path);
+            self.plan.not_kept.push((path, Omission::Behind));
+        }
+    }
+
     pub(crate) fn done(mut self) -> Plan {
+        self.leave_behind();
         let mut steps = Vec::new();
         for (path, (looked, to)) in self.paths {
             if looked.state == to {
