@@ -5,18 +5,23 @@
 //! kernel refuses it while it looks the path up (`openat2`), or each part is opened in the one before;
 //! either way there is no moment between the look and the opening.
 
+mod status;
+mod tree;
+
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+
+pub use status::Status;
+pub use tree::{exchange, make_directory, new_file, remove_tree, rename};
 
 /// Opens a directory for reading, syncing and locking.
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -84,9 +89,31 @@ pub fn directory(path: &Path) -> io::Result<File> {
     open(CWD, path, LIST).map(File::from)
 }
 
-/// Opens a directory in one that is open.
-pub fn directory_in(directory: impl AsFd, name: &OsStr) -> io::Result<File> {
-    open(directory, Path::new(name), LIST).map(File::from)
+/// Opens a directory below one that is open, by a name or a path without `..`; an empty path is the
+/// directory itself.
+pub fn directory_in(directory: impl AsFd, path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    open(directory, path, LIST).map(File::from)
+}
+
+/// Opens a regular file for reading by its path, which is real.
+pub fn file(path: &Path) -> io::Result<File> {
+    let (parent, name) = split(path)?;
+    file_in(open(CWD, parent, PASS)?, name)
+}
+
+/// Opens a regular file for reading in a directory that is open.
+pub fn file_in(directory: impl AsFd, name: &OsStr) -> io::Result<File> {
+    // What is no file is not opened: that can wait, or do something.
+    if !Status::at(&directory, name)?.is_file() {
+        return Err(io::Error::other("it is a link or not a regular file"));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Err(Errno::LOOP) => Err(LinkMet.into()),
+        opened => Ok(File::from(opened?)),
+    }
 }
 
 /// Opens the directory of a path, which is real, and makes those that are missing. Each is durable
@@ -174,7 +201,7 @@ fn set_mode(directory: impl AsFd, name: &OsStr, mode: u32) -> io::Result<()> {
     if Status::at(&directory, name)?.is_link() {
         return Err(LinkMet.into());
     }
-    Ok(rustix::fs::chmodat(directory, name, raw_mode(mode), AtFlags::SYMLINK_NOFOLLOW)?)
+    Ok(rustix::fs::chmodat(directory, name, raw_mode(mode), rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Permissions as the system takes them.
@@ -206,9 +233,12 @@ fn at_once(from: impl AsFd, path: &Path, flags: OFlags) -> Option<io::Result<Own
     if MISSING.load(Ordering::Relaxed) {
         return None;
     }
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    if path.is_relative() {
+        resolve |= ResolveFlags::BENEATH;
+    }
     match rustix::fs::openat2(from, path, flags, Mode::empty(), resolve) {
-        Err(Errno::LOOP) => Some(Err(LinkMet.into())),
+        Err(Errno::LOOP | Errno::XDEV) => Some(Err(LinkMet.into())),
         Err(Errno::NOSYS) => {
             MISSING.store(true, Ordering::Relaxed);
             None
@@ -252,88 +282,6 @@ fn opened_in(directory: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<Own
         // A link is no directory either, but nobody calls it missing.
         Err(Errno::NOTDIR) if Status::at(directory, name)?.is_link() => Err(LinkMet.into()),
         opened => Ok(opened?),
-    }
-}
-
-/// What is known of a file without opening it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The file, whatever its names: device and inode.
-    pub identity: (u64, u64),
-    /// The kind and the permissions.
-    mode: u32,
-    /// How many names it has.
-    pub links: u64,
-    /// Its bytes.
-    pub size: u64,
-    /// When its content was changed last, in seconds and nanoseconds.
-    pub modified: (i64, i64),
-    /// When anything of it was changed last.
-    pub changed: (i64, i64),
-}
-
-impl Status {
-    /// What has a name in a directory; a link is not followed.
-    pub fn at(directory: impl AsFd, name: &OsStr) -> io::Result<Self> {
-        Ok(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
-    }
-
-    #[allow(clippy::useless_conversion, reason = "the type is narrower on macOS")]
-    fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.mode.try_into().unwrap_or_default())
-    }
-
-    /// Whether it is a directory.
-    pub fn is_directory(&self) -> bool {
-        self.kind() == FileType::Directory
-    }
-
-    /// Whether it is a regular file.
-    pub fn is_file(&self) -> bool {
-        self.kind() == FileType::RegularFile
-    }
-
-    /// Whether it is a symbolic link.
-    pub fn is_link(&self) -> bool {
-        self.kind() == FileType::Symlink
-    }
-
-    /// Its permissions.
-    pub fn permissions(&self) -> u32 {
-        self.mode & 0o7777
-    }
-}
-
-impl From<&Metadata> for Status {
-    fn from(found: &Metadata) -> Self {
-        Self {
-            identity: (found.dev(), found.ino()),
-            mode: found.mode(),
-            links: found.nlink(),
-            size: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-}
-
-#[allow(
-    clippy::useless_conversion,
-    clippy::unnecessary_cast,
-    clippy::cast_sign_loss,
-    clippy::cast_lossless,
-    reason = "the types differ between systems"
-)]
-impl From<Stat> for Status {
-    fn from(found: Stat) -> Self {
-        Self {
-            identity: (found.st_dev as u64, found.st_ino.into()),
-            mode: found.st_mode.into(),
-            links: found.st_nlink as u64,
-            size: found.st_size as u64,
-            modified: (found.st_mtime as i64, found.st_mtime_nsec as i64),
-            changed: (found.st_ctime as i64, found.st_ctime_nsec as i64),
-        }
     }
 }
 

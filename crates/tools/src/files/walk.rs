@@ -97,7 +97,8 @@ impl Walk {
     pub(super) fn notes(&self, bounds: &Bounds) -> Vec<String> {
         let mut notes = Vec::new();
         let left_out = lock(&self.left_out);
-        if let Some(first) = left_out.first() {
+        let mut confirmation = Confirmation::default();
+        if let Some(first) = left_out.iter().find(|path| confirmation.status(path).is_some()) {
             notes.push(format!(
                 "{} left out because of a .gitignore or .ignore that is not a regular file, including {}.",
                 count(left_out.len() as u64, "directory was", "directories were"),
