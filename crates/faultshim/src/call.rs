@@ -26,6 +26,33 @@ pub(crate) enum Fate {
     Fail(c_int),
     /// The first half of the write is done, then the process dies.
     Tear,
+    /// The call is done while two names are exchanged.
+    Blink(Exchanged),
+}
+
+/// Two names are exchanged until this is dropped.
+pub(crate) struct Exchanged(&'static Settings);
+
+impl Exchanged {
+    fn begin(settings: &'static Settings) -> Self {
+        exchange(settings);
+        Self(settings)
+    }
+}
+
+impl Drop for Exchanged {
+    fn drop(&mut self) {
+        let errno = crate::errno::get();
+        exchange(self.0);
+        crate::errno::set(errno);
+    }
+}
+
+fn exchange(settings: &Settings) {
+    let Some((one, other)) = &settings.pair else { return };
+    let (at, how) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    // SAFETY: two C strings; by the raw call, because `renameat2` is ours.
+    unsafe { libc::syscall(libc::SYS_renameat2, at, one.as_ptr(), at, other.as_ptr(), how) };
 }
 
 impl Call {
@@ -63,7 +90,7 @@ impl Call {
             // Locks leave nothing on the disk, and waiting for one with the turn held would
             // keep its holder from ever releasing it.
             return match kind {
-                Kind::Lock | Kind::Read => Fate::Proceed,
+                Kind::Lock | Kind::Read | Kind::Look => Fate::Proceed,
                 _ => Fate::Record(Turn::take(settings.log)),
             };
         }
@@ -81,6 +108,11 @@ impl Call {
             Mode::Kill | Mode::Torn => die(),
             Mode::Eio => Fate::Fail(libc::EIO),
             Mode::Enospc => Fate::Fail(libc::ENOSPC),
+            Mode::Exchange => {
+                exchange(settings);
+                Fate::Proceed
+            }
+            Mode::Blink => Fate::Blink(Exchanged::begin(settings)),
         }
     }
 
@@ -95,6 +127,7 @@ impl Call {
             Fate::Proceed => act(),
             Fate::Fail(number) => R::failed(number),
             Fate::Tear => die(),
+            Fate::Blink(_exchanged) => act(),
             Fate::Record(turn) => {
                 let returned = act();
                 if returned.succeeded() {

@@ -7,6 +7,7 @@
 
 mod content;
 mod locks;
+mod looks;
 mod names;
 mod reads;
 mod syncs;

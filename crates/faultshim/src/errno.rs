@@ -1,6 +1,6 @@
 //! The calling thread's `errno`, which the program must find as the real call would have left it.
 
-use libc::{c_int, ssize_t};
+use libc::{c_int, c_void, ssize_t};
 
 /// Reads the thread's `errno`.
 pub(crate) fn get() -> c_int {
@@ -29,6 +29,16 @@ impl Returned for c_int {
     }
     fn succeeded(self) -> bool {
         self >= 0
+    }
+}
+
+impl Returned for *mut c_void {
+    fn failed(number: c_int) -> Self {
+        set(number);
+        std::ptr::null_mut()
+    }
+    fn succeeded(self) -> bool {
+        !self.is_null()
     }
 }
 

@@ -1,5 +1,5 @@
 //! A preloaded library that counts, fails, kills at or records the calls by which a program changes files,
-//! and counts, fails or kills at those by which it reads them.
+//! and counts, fails or kills at those by which it reads them; or exchanges two names there.
 //!
 //! It stands between a dynamically linked program and libc (`LD_PRELOAD`) and owns one idea: the
 //! *point*, a call that touches a file under one directory. Points are numbered from 1, over all
@@ -9,11 +9,12 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `FAULTSHIM_UNDER` | the directory, absolute and without symbolic links; without it nothing is intercepted |
-//! | `FAULTSHIM_MODE` | `count`, `kill`, `torn`, `eio`, `enospc` or `record` |
+//! | `FAULTSHIM_MODE` | `count`, `kill`, `torn`, `eio`, `enospc`, `record`, `exchange` or `blink` |
+//! | `FAULTSHIM_ONE`, `FAULTSHIM_OTHER` | the names that `exchange` and `blink` exchange before the call; `blink` exchanges them back after it |
 //! | `FAULTSHIM_AT` | the point that is struck, from 1 |
 //! | `FAULTSHIM_FOREVER` | `1`: every later point is struck too |
 //! | `FAULTSHIM_UNTIL_FILE` | nothing is struck once this file exists |
-//! | `FAULTSHIM_KINDS` | which calls are points, from `write,sync,rename,lock,create,truncate,unlink` (all of these by default) and `read` |
+//! | `FAULTSHIM_KINDS` | which calls are points, from `write,sync,rename,lock,create,truncate,unlink` (all of these by default), `read` and `look` |
 //! | `FAULTSHIM_OUT` | `record`: the operation log; otherwise the counter, 8 bytes little-endian |
 //! | `FAULTSHIM_ACKS` | `record`: writes to this file are logged as acknowledgements |
 //!

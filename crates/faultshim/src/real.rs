@@ -5,7 +5,7 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{c_char, c_int, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
+use libc::{c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
 
 /// Finds a function once and keeps its address; racing threads find the same one.
 fn find(kept: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
@@ -57,6 +57,15 @@ real! {
     renameat2: unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_uint) -> c_int;
     linkat: unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_int) -> c_int;
     unlinkat: unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
+    syscall: unsafe extern "C" fn(c_long, ...) -> c_long;
+    statx: unsafe extern "C" fn(c_int, *const c_char, c_int, c_uint, *mut c_void) -> c_int;
+    stat: unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
+    lstat: unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
+    fstatat: unsafe extern "C" fn(c_int, *const c_char, *mut c_void, c_int) -> c_int;
+    readlinkat: unsafe extern "C" fn(c_int, *const c_char, *mut c_char, size_t) -> ssize_t;
+    realpath: unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut c_char;
+    opendir: unsafe extern "C" fn(*const c_char) -> *mut c_void;
+    chmod: unsafe extern "C" fn(*const c_char, mode_t) -> c_int;
     flock: unsafe extern "C" fn(c_int, c_int) -> c_int;
     fcntl: unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
 }

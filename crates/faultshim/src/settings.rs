@@ -22,6 +22,10 @@ pub(crate) enum Mode {
     Enospc,
     /// The call is done and logged.
     Record,
+    /// Two names are exchanged before the call, and stay so.
+    Exchange,
+    /// Two names are exchanged for this call alone.
+    Blink,
 }
 
 /// The kinds of call that can be points; the value is its bit in a set of kinds.
@@ -35,12 +39,13 @@ pub(crate) enum Kind {
     Truncate = 32,
     Unlink = 64,
     Read = 128,
+    Look = 256,
 }
 
-/// All but reading, which changes nothing: whoever wants to fail reads says so.
-const USUAL_KINDS: u8 = 127;
-const FULL_DISK_KINDS: u8 =
-    Kind::Write as u8 | Kind::Create as u8 | Kind::Truncate as u8 | Kind::Rename as u8;
+/// All but reading and looking, which change nothing: whoever wants to fail those says so.
+const USUAL_KINDS: u16 = 127;
+const FULL_DISK_KINDS: u16 =
+    Kind::Write as u16 | Kind::Create as u16 | Kind::Truncate as u16 | Kind::Rename as u16;
 
 /// The settings of this process.
 pub(crate) struct Settings {
@@ -54,13 +59,15 @@ pub(crate) struct Settings {
     pub(crate) log: c_int,
     /// Counts points: in the mapped file, or in this process where no file was named.
     pub(crate) counter: &'static AtomicU64,
-    kinds: u8,
+    /// The names that are exchanged; only in the modes that do.
+    pub(crate) pair: Option<(CString, CString)>,
+    kinds: u16,
 }
 
 impl Settings {
     /// Says whether calls of this kind are points.
     pub(crate) fn counts(&self, kind: Kind) -> bool {
-        self.kinds & kind as u8 != 0
+        self.kinds & kind as u16 != 0
     }
 }
 
@@ -81,7 +88,11 @@ fn read() -> Option<Settings> {
         Some(b"eio") => Mode::Eio,
         Some(b"enospc") => Mode::Enospc,
         Some(b"record") => Mode::Record,
-        _ => refuse("FAULTSHIM_MODE must be count, kill, torn, eio, enospc or record"),
+        Some(b"exchange") => Mode::Exchange,
+        Some(b"blink") => Mode::Blink,
+        _ => refuse(
+            "FAULTSHIM_MODE must be count, kill, torn, eio, enospc, record, exchange or blink",
+        ),
     };
     let at = match variable(c"FAULTSHIM_AT") {
         None => u64::MAX,
@@ -96,6 +107,13 @@ fn read() -> Option<Settings> {
     if mode == Mode::Enospc {
         kinds &= FULL_DISK_KINDS;
     }
+    let pair = match (variable(c"FAULTSHIM_ONE"), variable(c"FAULTSHIM_OTHER")) {
+        (Some(one), Some(other)) => Some((one.to_owned(), other.to_owned())),
+        _ if matches!(mode, Mode::Exchange | Mode::Blink) => {
+            refuse("FAULTSHIM_MODE=exchange needs FAULTSHIM_ONE and FAULTSHIM_OTHER")
+        }
+        _ => None,
+    };
     let out = variable(c"FAULTSHIM_OUT");
     let (log, counter) = match (mode, out) {
         (Mode::Record, Some(path)) => (open_log(path), &OWN),
@@ -112,11 +130,12 @@ fn read() -> Option<Settings> {
         acks: variable(c"FAULTSHIM_ACKS").map(|path| path.to_bytes().to_vec()),
         log,
         counter,
+        pair,
         kinds,
     })
 }
 
-fn kind_bit(name: &[u8]) -> u8 {
+fn kind_bit(name: &[u8]) -> u16 {
     let kind = match name {
         b"write" => Kind::Write,
         b"sync" => Kind::Sync,
@@ -126,11 +145,12 @@ fn kind_bit(name: &[u8]) -> u8 {
         b"truncate" => Kind::Truncate,
         b"unlink" => Kind::Unlink,
         b"read" => Kind::Read,
+        b"look" => Kind::Look,
         _ => refuse(
-            "FAULTSHIM_KINDS lists write, sync, rename, lock, create, truncate, unlink, read",
+            "FAULTSHIM_KINDS lists write, sync, rename, lock, create, truncate, unlink, read, look",
         ),
     };
-    kind as u8
+    kind as u16
 }
 
 /// Reads a variable through libc, because `std::env` takes a lock that a forked child may find held.

@@ -26,6 +26,10 @@ pub enum Mode {
     Enospc,
     /// Every call is done and logged.
     Record,
+    /// Two names are exchanged before the call.
+    Exchange,
+    /// Two names are exchanged for the one call.
+    Blink,
 }
 
 impl Mode {
@@ -38,6 +42,8 @@ impl Mode {
             Self::Eio => "eio",
             Self::Enospc => "enospc",
             Self::Record => "record",
+            Self::Exchange => "exchange",
+            Self::Blink => "blink",
         }
     }
 }
@@ -67,9 +73,23 @@ pub enum Kind {
     Unlink,
     /// Bytes read; a point only where it is asked for.
     Read,
+    /// A name looked up; a point only where it is asked for.
+    Look,
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::Write,
+        Self::Sync,
+        Self::Rename,
+        Self::Lock,
+        Self::Create,
+        Self::Truncate,
+        Self::Unlink,
+        Self::Read,
+        Self::Look,
+    ];
     /// The kinds that a full disk fails.
     pub const ON_A_FULL_DISK: [Self; 4] = [Self::Write, Self::Create, Self::Truncate, Self::Rename];
 
@@ -83,6 +103,7 @@ impl Kind {
             Self::Truncate => "truncate",
             Self::Unlink => "unlink",
             Self::Read => "read",
+            Self::Look => "look",
         }
     }
 }
@@ -97,6 +118,7 @@ pub struct Shim {
     forever: bool,
     kinds: Vec<Kind>,
     until: Option<PathBuf>,
+    pair: Option<(PathBuf, PathBuf)>,
     scratch: TempDir,
 }
 
@@ -115,6 +137,7 @@ impl Shim {
             forever: false,
             kinds: Vec::new(),
             until: None,
+            pair: None,
             scratch,
         }
     }
@@ -140,6 +163,12 @@ impl Shim {
     /// Ends the faults once a file exists, so that work can be seen to go on.
     pub fn until(mut self, file: impl Into<PathBuf>) -> Self {
         self.until = Some(file.into());
+        self
+    }
+
+    /// The names that are exchanged, below the directory.
+    pub fn pair(mut self, one: &str, other: &str) -> Self {
+        self.pair = Some((self.under.join(one), self.under.join(other)));
         self
     }
 
@@ -174,6 +203,9 @@ impl Shim {
         }
         if let Some(file) = &self.until {
             command.env("FAULTSHIM_UNTIL_FILE", file);
+        }
+        if let Some((one, other)) = &self.pair {
+            command.env("FAULTSHIM_ONE", one).env("FAULTSHIM_OTHER", other);
         }
         if !self.kinds.is_empty() {
             let names: Vec<_> = self.kinds.iter().map(|kind| kind.name()).collect();

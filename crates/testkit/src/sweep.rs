@@ -29,6 +29,7 @@ pub struct Sweep {
     step: u64,
     sample: Option<u64>,
     deadline: Duration,
+    pair: Option<(String, String)>,
 }
 
 /// What one run left, for the test to judge.
@@ -66,12 +67,18 @@ impl Sweep {
             _ => Vec::new(),
         };
         let deadline = Duration::from_secs(60);
-        Self { mode, kinds, forever: false, step: 1, sample: None, deadline }
+        Self { mode, kinds, forever: false, step: 1, sample: None, deadline, pair: None }
     }
 
     /// Strikes only these kinds of call.
     pub fn only(mut self, kinds: &[Kind]) -> Self {
         self.kinds = kinds.to_vec();
+        self
+    }
+
+    /// The names below the directory that [`Mode::Exchange`] and [`Mode::Blink`] exchange.
+    pub fn pair(mut self, one: &str, other: &str) -> Self {
+        self.pair = Some((one.to_owned(), other.to_owned()));
         self
     }
 
@@ -167,6 +174,9 @@ impl Sweep {
         let mut shim = Shim::under(&directory).mode(mode).at(point).only(&self.kinds);
         if self.forever {
             shim = shim.forever();
+        }
+        if let Some((one, other)) = &self.pair {
+            shim = shim.pair(one, other);
         }
         let mut command = prepare(&directory);
         let (stdout, stderr) = (place.path().join("stdout"), place.path().join("stderr"));

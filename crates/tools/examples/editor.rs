@@ -86,6 +86,7 @@ impl Agent {
             arguments,
             workplace: &self.workplace,
             grant: Grant::NONE,
+            target: None,
         };
         self.runtime.block_on(async {
             let plan = tool.plan(call()).await;

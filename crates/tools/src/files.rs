@@ -30,7 +30,7 @@ use std::time::Duration;
 
 pub(crate) use blocking::Stop;
 pub(crate) use bounds::Bounds;
-pub(crate) use open::{Closed, open, whole};
+pub(crate) use open::{Closed, open, open_in, whole};
 pub(crate) use read::media_type;
 pub use seen::Seen;
 pub(crate) use text::hash;

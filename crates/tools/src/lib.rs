@@ -5,6 +5,7 @@
 
 pub mod aside;
 mod ask_user;
+pub mod beneath;
 mod environment;
 mod files;
 mod grant;

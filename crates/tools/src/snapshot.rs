@@ -22,7 +22,7 @@ mod tests;
 
 pub use escape::{escaped, unescaped};
 pub use listing::{Item, Listing, Signature};
-pub use look::{Looked, look, real_target};
+pub use look::{Looked, is_closed, look};
 pub use restore::{PathChange, Restored, restore, with_closed_directories};
 pub use scan::{Left, Limits, Manifest, Scan, Scanned, Secret};
 pub use state::{Omission, State};

@@ -185,6 +185,7 @@ mod tests {
             arguments: &arguments,
             workplace,
             grant: Grant::NONE,
+            target: None,
         };
         let outcome = Todo.run(call, None).await;
         outcome.facts.iter().for_each(|fact| workplace.steps.note(fact));

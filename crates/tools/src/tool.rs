@@ -1,6 +1,6 @@
 //! The one trait of all tools.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -70,6 +70,9 @@ pub struct Invocation<'a> {
     pub workplace: &'a Workplace,
     /// What it may do beyond the sandbox.
     pub grant: &'a Grant,
+    /// The real path that it was judged to change. A call whose path leads anywhere else by now fails.
+    /// It is `None` before it was judged, and for calls that change no file of their arguments.
+    pub target: Option<&'a Path>,
 }
 
 /// What the engine has to know about a tool.

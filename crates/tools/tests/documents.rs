@@ -32,6 +32,7 @@ async fn read(directory: &Path, arguments: Value) -> Outcome {
         arguments: &arguments,
         workplace: &workplace,
         grant: Grant::NONE,
+        target: None,
     };
     let tool = file_tools().into_iter().find(|tool| tool.spec().name == "read_file").unwrap();
     tool.run(call, None).await
@@ -229,6 +230,7 @@ async fn a_fetched_document_is_text_too() {
         arguments: &arguments,
         workplace: &workplace,
         grant: Grant::NONE,
+        target: None,
     };
     let tool = Fetch::new(Web::new(&[server.place()]).unwrap());
     let outcome = mainstay_tools::Tool::run(&tool, call, None).await;

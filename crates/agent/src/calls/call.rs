@@ -1,13 +1,16 @@
 //! A call of a model that has no result yet, and all of one message.
 
 use std::ops::{Deref, DerefMut, Range};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use mainstay_journal::CallId;
 use mainstay_journal::call::{self, State};
 use mainstay_message::Call;
 use mainstay_store::Id;
-use mainstay_tools::{Concurrency, Grant, Invocation, Outcome, Replay, Tool, Traits, Workplace};
+use mainstay_tools::{
+    Action, Concurrency, Grant, Invocation, Outcome, Replay, Tool, Traits, Workplace,
+};
 use serde_json::{Map, Value};
 
 use super::decide::CallDecision;
@@ -174,6 +177,7 @@ impl ToolCall {
                 arguments,
                 workplace,
                 grant: Grant::NONE,
+                target: None,
             };
             Arc::new(Act::new(tool.action(&invocation), &workplace.workspace))
         })
@@ -189,7 +193,16 @@ impl ToolCall {
             arguments: self.arguments.as_ref().ok()?.clone(),
             plan: self.plan.clone(),
             grant: self.grant.clone(),
+            target: self.judged_target(),
         })
+    }
+
+    /// The real path that it was judged to change.
+    fn judged_target(&self) -> Option<PathBuf> {
+        match self.known_act()?.action() {
+            Action::Write(path) => Some(path.clone()),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_recorded(&self) -> bool {
@@ -269,6 +282,7 @@ pub(crate) struct RunnableCall {
     pub(crate) arguments: Arc<Value>,
     plan: Option<Arc<Value>>,
     grant: Grant,
+    target: Option<PathBuf>,
 }
 
 impl RunnableCall {
@@ -284,6 +298,7 @@ impl RunnableCall {
             arguments: &self.arguments,
             workplace,
             grant: &self.grant,
+            target: self.target.as_deref(),
         }
     }
 

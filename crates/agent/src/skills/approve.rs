@@ -128,7 +128,9 @@ mod tests {
     use crate::test_store::TestStore;
 
     struct ProposalFixture {
-        directory: tempfile::TempDir,
+        _directory: tempfile::TempDir,
+        /// In memory where that can be: a race is not to wait for a disk.
+        place: tempfile::TempDir,
         store: Store,
         owner: OwnerId,
     }
@@ -140,11 +142,12 @@ mod tests {
     impl ProposalFixture {
         fn new() -> Self {
             let TestStore { directory, store, owner } = TestStore::on_sqlite();
-            Self { directory, store, owner }
+            let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            Self { _directory: directory, place, store, owner }
         }
 
         fn shelf(&self) -> Shelf {
-            Shelf::at(self.directory.path().join("skills"))
+            Shelf::at(self.place.path().join("skills"))
         }
 
         fn propose(&self, words: &str) -> Id {
@@ -203,6 +206,61 @@ mod tests {
             reject(&scene.store, scene.owner, second, "me"),
             Err(crate::Error::Skills(SkillError::Decided { .. }))
         ));
+    }
+
+    /// Approves many proposals, each while a name of the shelf is exchanged for a link all the time.
+    fn race(exchanged: &str, rounds: usize) {
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        use mainstay_store::fsatomic;
+
+        let scene = ProposalFixture::new();
+        let root = scene.place.path();
+        let outside = root.join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        let canary = text("CANARY");
+        fsatomic::write(&outside.join("SKILL.md"), canary.as_bytes(), 0o644).unwrap();
+        let (mut approved, mut refused) = (0, 0);
+        for round in 0..rounds {
+            scene.approve(scene.propose("old")).unwrap();
+            if exchanged == ".trash" {
+                // Something has to be in it.
+                scene.approve(scene.propose("older")).unwrap();
+            }
+            let id = scene.propose(&format!("new {round}"));
+            let [one, link] = [exchanged, ".link"].map(|name| root.join("skills").join(name));
+            std::os::unix::fs::symlink("../outside", &link).unwrap();
+            let stop = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        // A name may be gone for good: it is in the trash then.
+                        let _ = fsatomic::exchange(&one, &link);
+                    }
+                });
+                let read = scene.shelf().read("one").ok().flatten().unwrap_or_default();
+                match scene.approve(id) {
+                    Ok(_) => approved += 1,
+                    Err(_) => refused += 1,
+                }
+                stop.store(true, Ordering::Relaxed);
+                assert!(read.files.values().all(|file| file.bytes != canary.as_bytes()));
+            });
+            assert_eq!(std::fs::read_to_string(outside.join("SKILL.md")).unwrap(), canary);
+            assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+            std::fs::remove_dir_all(root.join("skills")).unwrap();
+        }
+        println!("{exchanged}: {approved} approved, {refused} refused");
+    }
+
+    #[test]
+    fn slow_heavy_a_skill_that_is_exchanged_for_a_link_all_the_time_leads_nowhere() {
+        race("one", 1_000);
+    }
+
+    #[test]
+    fn slow_heavy_a_trash_that_is_exchanged_for_a_link_all_the_time_leads_nowhere() {
+        race(".trash", 200);
     }
 
     #[test]

@@ -107,6 +107,7 @@ mod tests {
             },
             origin: if number.is_multiple_of(2) { Origin::Home } else { Origin::Workspace },
             path: "/x".into(),
+            file: "/x/SKILL.md".into(),
         };
         FoundSkills { skills: (0..count).map(skill).collect(), ..FoundSkills::default() }
     }

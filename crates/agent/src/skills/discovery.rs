@@ -1,10 +1,11 @@
 //! Which skills there are: names and descriptions, and what stands in the way of the others.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use mainstay_tools::beneath;
 use serde::Serialize;
 
 use super::front_matter::{self, Front};
@@ -32,6 +33,9 @@ pub struct Skill {
     pub origin: Origin,
     /// Its folder, links followed.
     pub path: PathBuf,
+    /// Its `SKILL.md`, links followed: they lead nowhere else when it is read.
+    #[serde(skip)]
+    pub(super) file: PathBuf,
 }
 
 /// A skill that another one of the same name stands before.
@@ -231,23 +235,20 @@ impl SkillDirectory<'_> {
         if front.name != name {
             return Err(format!("its name is {:?}, but its folder is {name:?}", front.name));
         }
-        Ok(Some(Skill { front, origin: self.origin, path }))
+        Ok(Some(Skill { front, origin: self.origin, path, file }))
     }
 }
 
 /// Reads as much of a `SKILL.md` as its front matter needs.
 fn read_front(file: &Path) -> Result<Front, String> {
-    let looked = fs::metadata(file).map_err(|error| format!("it cannot be read: {error}"))?;
-    // A pipe would make its reader wait.
-    if !looked.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
+    let opened = beneath::file(file).map_err(unreadable)?;
+    let looked = opened.metadata().map_err(unreadable)?;
     if looked.len() > LARGEST {
         return Err("it is larger than 1 MiB".to_owned());
     }
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(FRONT).read_to_end(&mut bytes));
-    read.map_err(|error| format!("it cannot be read: {error}"))?;
+    opened.take(FRONT).read_to_end(&mut bytes).map_err(unreadable)?;
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text,
         // A letter may be cut in two at the end of what was read.
@@ -271,14 +272,13 @@ fn read_front(file: &Path) -> Result<Front, String> {
 impl Skill {
     /// The instructions, whole.
     pub fn body(&self) -> Result<String, String> {
-        let file = self.path.join(FILE);
-        let looked = fs::metadata(&file).map_err(|error| error.to_string())?;
-        if !looked.is_file() || looked.len() > LARGEST {
-            return Err("it is not a regular file of at most 1 MiB".to_owned());
+        let unreadable = |error: io::Error| error.to_string();
+        let file = beneath::file(&self.file).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.len() > LARGEST {
+            return Err("it is larger than 1 MiB".to_owned());
         }
         let mut bytes = Vec::new();
-        let read = File::open(&file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
-        read.map_err(|error| error.to_string())?;
+        file.take(LARGEST).read_to_end(&mut bytes).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         let (_, body) = front_matter::split(&text)?;
         Ok(body.trim().to_owned())
@@ -290,19 +290,19 @@ impl Skill {
         let mut files = Vec::new();
         let mut left = vec![self.path.clone()];
         while let Some(directory) = left.pop() {
-            let Ok(entries) = fs::read_dir(&directory) else { continue };
-            for entry in entries.flatten() {
-                let path = entry.path();
-                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                let Ok(looked) = entry.metadata() else { continue };
+            let entries = beneath::directory(&directory).and_then(beneath::entries);
+            for (name, looked) in entries.unwrap_or_default() {
+                let path = directory.join(&name);
+                let hidden = name.as_encoded_bytes().starts_with(b".");
+                let Ok(looked) = looked else { continue };
                 if hidden || path == self.path.join(FILE) {
                     continue;
                 }
-                if looked.is_dir() && left.len() < SHOWN {
+                if looked.is_directory() && left.len() < SHOWN {
                     left.push(path);
                 } else if looked.is_file() {
                     let inner = path.strip_prefix(&self.path).unwrap_or(&path);
-                    files.push((inner.to_string_lossy().into_owned(), looked.len()));
+                    files.push((inner.to_string_lossy().into_owned(), looked.size));
                 }
                 if files.len() > SHOWN {
                     files.sort();

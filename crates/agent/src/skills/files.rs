@@ -1,12 +1,13 @@
 //! The files of a skill, in memory: read whole, hashed, changed, and written to a folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use mainstay_store::fsatomic;
+use mainstay_tools::beneath;
 use sha2::{Digest as _, Sha256};
 
 use super::SkillError;
@@ -31,42 +32,49 @@ pub(super) struct SkillFile {
 }
 
 impl SkillFiles {
-    /// Reads a folder. What git keeps in it is no part of the skill.
+    /// Reads a folder, to which links may lead. What git keeps in it is no part of the skill.
     pub fn read(folder: &Path) -> Result<Self, SkillError> {
+        let trouble = |error| SkillError::file(folder, error);
+        let real = folder.canonicalize().map_err(trouble)?;
+        Self::read_opened(&beneath::directory(&real).map_err(trouble)?, folder)
+    }
+
+    /// Reads a folder that is open; links in it are no part of a skill, and not followed.
+    pub(super) fn read_opened(top: &File, folder: &Path) -> Result<Self, SkillError> {
         let mut tree = Self::default();
         let mut room = MOST_BYTES;
         let invalid = |what: String| SkillError::Invalid { path: folder.to_owned(), what };
-        let mut left = vec![folder.to_owned()];
+        let mut left = vec![PathBuf::new()];
         while let Some(directory) = left.pop() {
-            let entries = fs::read_dir(&directory).map_err(|e| SkillError::file(&directory, e))?;
-            for entry in entries {
-                let entry = entry.map_err(|error| SkillError::file(&directory, error))?;
-                let path = entry.path();
-                let looked = entry.metadata().map_err(|error| SkillError::file(&path, error))?;
-                let inner = path.strip_prefix(folder).unwrap_or(&path);
+            let trouble = |error| SkillError::file(&folder.join(&directory), error);
+            let opened = beneath::directory_in(top, &directory).map_err(trouble)?;
+            for (entry, looked) in beneath::entries(&opened).map_err(trouble)? {
+                let inner = directory.join(&entry);
+                let path = folder.join(&inner);
+                let looked = looked.map_err(|error| SkillError::file(&path, error))?;
                 let name = inner.to_str().ok_or_else(|| {
                     invalid(format!("the name of {} is not valid UTF-8", inner.to_string_lossy()))
                 })?;
-                if looked.is_dir() {
-                    if entry.file_name() != ".git" {
-                        left.push(path);
+                if looked.is_directory() {
+                    if entry != ".git" {
+                        left.push(inner);
                     }
                     continue;
                 }
                 if !looked.is_file() {
                     return Err(invalid(format!("{name} is a link or not a regular file")));
                 }
-                if looked.len() > room || tree.files.len() == MOST_FILES {
+                if looked.size > room || tree.files.len() == MOST_FILES {
                     return Err(invalid("it has more than 1000 files or 16 MiB".to_owned()));
                 }
                 let mut bytes = Vec::new();
-                let read =
-                    File::open(&path).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
+                let read = beneath::file_in(&opened, &entry)
+                    .and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
                 read.map_err(|error| SkillError::file(&path, error))?;
                 room = room
                     .checked_sub(bytes.len() as u64)
                     .ok_or_else(|| invalid("it grew while it was read".to_owned()))?;
-                let executable = looked.permissions().mode() & 0o111 != 0;
+                let executable = looked.permissions() & 0o111 != 0;
                 tree.files.insert(name.to_owned(), SkillFile { bytes, executable });
             }
         }
@@ -116,31 +124,28 @@ impl SkillFiles {
         all.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Writes it to a folder that is not there yet. It is durable when this returns, but for the
-    /// folder's own name.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), SkillError> {
-        let mut directories = vec![folder.to_owned()];
-        fsatomic::private_directory(folder).map_err(|error| SkillError::file(folder, error))?;
+    /// Writes it to a folder that is not there yet, in a directory that is open. It is durable when this
+    /// returns, but for the folder's own name.
+    pub(super) fn write(&self, place: &File, folder: &OsStr) -> Result<(), SkillError> {
+        let trouble = |error| SkillError::file(Path::new(folder), error);
+        let mode = fsatomic::PRIVATE_DIR;
+        let top = beneath::make_directory(place, folder, mode).map_err(trouble)?;
         for (name, content) in &self.files {
-            let path = folder.join(name);
-            let trouble = |error| SkillError::file(&path, error);
-            let inner = Path::new(name).ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
-            let mut inner: Vec<_> = inner.map(|at| folder.join(at)).collect();
-            while let Some(directory) = inner.pop() {
-                if !directories.contains(&directory) {
-                    fsatomic::private_directory(&directory).map_err(trouble)?;
-                    directories.push(directory);
-                }
+            let trouble = |error| SkillError::file(&Path::new(folder).join(name), error);
+            let mut directory = top.try_clone().map_err(trouble)?;
+            let mut parts: Vec<&OsStr> = Path::new(name).iter().collect();
+            let file = parts.pop().unwrap_or_default();
+            for part in parts {
+                directory = beneath::make_directory(&directory, part, mode).map_err(trouble)?;
             }
             let mode = if content.executable { 0o700 } else { 0o600 };
-            let mut file = fsatomic::create_new(&path, mode).map_err(trouble)?;
-            file.write_all(&content.bytes).and_then(|()| file.sync_all()).map_err(trouble)?;
+            let mut file = beneath::new_file(&directory, file, mode).map_err(trouble)?;
+            file.write_all(&content.bytes)
+                .and_then(|()| file.sync_all())
+                .and_then(|()| directory.sync_all())
+                .map_err(trouble)?;
         }
-        for directory in directories.iter().rev() {
-            let synced = File::open(directory).and_then(|directory| directory.sync_all());
-            synced.map_err(|error| SkillError::file(directory, error))?;
-        }
-        Ok(())
+        top.sync_all().map_err(trouble)
     }
 }
 
@@ -173,19 +178,24 @@ mod tests {
         tree
     }
 
+    /// Writes the tree to a folder of a directory.
+    fn write(directory: &Path) -> Result<PathBuf, SkillError> {
+        tree().write(&File::open(directory).unwrap(), OsStr::new("one"))?;
+        Ok(directory.join("one"))
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = directory.path().join("one");
-        tree().write(&folder).unwrap();
-        fs::create_dir_all(folder.join(".git")).unwrap();
+        let folder = write(directory.path()).unwrap();
+        std::fs::create_dir_all(folder.join(".git")).unwrap();
         let read = SkillFiles::read(&folder).unwrap();
         assert_eq!(read, tree());
         assert_eq!(read.hash(), tree().hash());
         assert!(read.files["scripts/a/run.sh"].executable);
         assert_eq!(read.front("one").unwrap().description, "x");
         assert!(read.front("two").unwrap_err().contains("\"two\""));
-        assert!(tree().write(&folder).is_err(), "nothing is written over");
+        assert!(write(directory.path()).is_err(), "nothing is written over");
     }
 
     #[test]
@@ -213,8 +223,7 @@ mod tests {
     #[test]
     fn links_are_no_part_of_a_skill() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = directory.path().join("one");
-        tree().write(&folder).unwrap();
+        let folder = write(directory.path()).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.join("x")).unwrap();
         assert!(SkillFiles::read(&folder).unwrap_err().to_string().contains("x is a link"));
     }

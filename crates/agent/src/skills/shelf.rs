@@ -5,12 +5,14 @@
 //! that says that it is whole (`.ready.…`), and is exchanged with the one that it replaces, which goes
 //! to the trash. What a crash leaves is cleared away by whoever changes something next.
 
-use std::fs::{self, File, TryLockError};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mainstay_store::{Id, fsatomic};
+use mainstay_tools::beneath::{self, LinkMet, Status};
 
 use super::front_matter::check_name;
 use super::{SkillError, SkillFiles};
@@ -32,8 +34,9 @@ pub struct Shelf {
 #[derive(Debug)]
 pub struct Locked<'a> {
     shelf: &'a Shelf,
-    /// Let go with the process at the latest.
-    _lock: File,
+    /// The directory, locked: all changes are made in it, whatever its path leads to by now. The lock is
+    /// let go with the process at the latest.
+    directory: File,
 }
 
 /// A skill that was taken away or replaced.
@@ -61,29 +64,50 @@ impl Shelf {
 
     /// The files of a skill. Returns `None` if there is no skill of this name.
     pub fn read(&self, name: &str) -> Result<Option<SkillFiles>, SkillError> {
-        let folder = self.folder(name);
-        match fs::symlink_metadata(&folder) {
+        match self.open()? {
+            Some(directory) => self.read_in(&directory, OsStr::new(name)),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens the directory, to which the user's own links may lead. Everything else happens in it.
+    fn open(&self) -> Result<Option<File>, SkillError> {
+        match File::open(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some).map_err(|error| SkillError::file(&self.directory, error)),
+        }
+    }
+
+    fn read_in(&self, directory: &File, name: &OsStr) -> Result<Option<SkillFiles>, SkillError> {
+        let folder = self.directory.join(name);
+        match beneath::directory_in(directory, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if LinkMet::is(&error) || error.kind() == io::ErrorKind::NotADirectory => {
+                let what = "it is a link or not a folder, and Mainstay does not change it";
+                Err(SkillError::Invalid { path: folder, what: what.to_owned() })
+            }
             Err(error) => Err(SkillError::file(&folder, error)),
-            Ok(looked) if !looked.is_dir() => Err(SkillError::Invalid {
-                path: folder,
-                what: "it is a link or not a folder, and Mainstay does not change it".to_owned(),
-            }),
-            Ok(_) => SkillFiles::read(&folder).map(Some),
+            Ok(opened) => SkillFiles::read_opened(&opened, &folder).map(Some),
         }
     }
 
     /// What was taken away or replaced, the last first.
     pub fn trash(&self) -> Result<Vec<Trashed>, SkillError> {
-        let directory = self.directory.join(TRASH);
+        let path = self.directory.join(TRASH);
+        let trouble = |error| SkillError::file(&path, error);
+        let Some(directory) = self.open()? else { return Ok(Vec::new()) };
+        let trash = match beneath::directory_in(&directory, TRASH) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.map_err(trouble)?,
+        };
         let mut found = Vec::new();
-        for entry in entries(&directory)? {
-            let file = entry.file_name().to_string_lossy().into_owned();
+        for (file, _) in beneath::entries(&trash).map_err(trouble)? {
+            let file = file.to_string_lossy().into_owned();
             let Some((name, id)) = file.rsplit_once('.') else { continue };
             let Ok(id) = id.parse::<Id>() else { continue };
             let name = name.to_owned();
             let at = id.created_millis();
-            found.push(Trashed { name, at, path: entry.path(), id });
+            found.push(Trashed { name, at, path: path.join(&file), id });
         }
         found.sort_by_key(|trashed| std::cmp::Reverse(trashed.id));
         Ok(found)
@@ -109,25 +133,23 @@ impl Shelf {
                 }
             }
         }
-        let locked = Locked { shelf: self, _lock: lock };
+        let locked = Locked { shelf: self, directory: lock };
         locked.clear()?;
         Ok(locked)
     }
 
     /// Clears away what a crash left, unless somebody is at work.
     pub fn clear_up(&self) {
-        let left = |entry: &fs::DirEntry| {
-            let name = entry.file_name();
+        let left = |(name, _): &(OsString, io::Result<Status>)| {
             let name = name.to_string_lossy();
             name.starts_with(STAGED) || name.starts_with(READY)
         };
-        let entries = entries(&self.directory).unwrap_or_default();
-        if entries.iter().any(left)
-            && let Ok(lock) = File::open(&self.directory)
-            && lock.try_lock().is_ok()
+        if let Ok(Some(directory)) = self.open()
+            && beneath::entries(&directory).is_ok_and(|entries| entries.iter().any(left))
+            && directory.try_lock().is_ok()
         {
             // What stays is met by the next one.
-            let _ = Locked { shelf: self, _lock: lock }.clear();
+            let _ = Locked { shelf: self, directory }.clear();
         }
     }
 
@@ -147,27 +169,27 @@ impl Locked<'_> {
     ) -> Result<(), SkillError> {
         let target = self.shelf.folder(name);
         tree.front(name).map_err(|what| SkillError::Invalid { path: target.clone(), what })?;
-        let now = self.shelf.read(name)?.map(|now| now.hash());
+        let now = self.shelf.read_in(&self.directory, OsStr::new(name))?.map(|now| now.hash());
         if now.as_deref() != before {
             return Err(SkillError::Changed(name.to_owned()));
         }
         let id = Id::new();
-        let directory = &self.shelf.directory;
-        let (staged, ready) = (
-            directory.join(format!("{STAGED}{id}")),
-            directory.join(format!("{READY}{name}.{id}")),
-        );
-        tree.write(&staged)?;
-        rename(&staged, &ready)?;
+        let staged = OsString::from(format!("{STAGED}{id}"));
+        let ready = OsString::from(format!("{READY}{name}.{id}"));
+        let name_in_shelf = OsStr::new(name);
+        tree.write(&self.directory, &staged)?;
+        self.rename(&staged, &ready)?;
         if before.is_none() {
-            return rename(&ready, &target);
+            return self.rename(&ready, name_in_shelf);
         }
         let exchange = || {
-            fsatomic::exchange(&ready, &target).map_err(|error| SkillError::file(&target, error))
+            beneath::exchange(&self.directory, &ready, name_in_shelf)
+                .map_err(|error| SkillError::file(&target, error))
         };
         exchange()?;
         // An editor does not take the lock. If it changed the skill meanwhile, that change comes back.
-        if SkillFiles::read(&ready).map(|old| old.hash()).ok().as_deref() != before {
+        let out = self.shelf.read_in(&self.directory, &ready);
+        if out.ok().flatten().map(|old| old.hash()).as_deref() != before {
             exchange()?;
             return Err(SkillError::Changed(name.to_owned()));
         }
@@ -176,14 +198,13 @@ impl Locked<'_> {
 
     /// Takes a skill away. It goes to the trash.
     pub fn remove(&self, name: &str) -> Result<PathBuf, SkillError> {
-        let folder = self.shelf.folder(name);
         let missing = || SkillError::Missing(name.to_owned());
         check_name(name).map_err(|_| missing())?;
-        if fs::symlink_metadata(&folder).is_err() {
+        if !self.has(OsStr::new(name)) {
             return Err(missing());
         }
         let id = Id::new();
-        self.discard(&folder, name, id)?;
+        self.discard(OsStr::new(name), name, id)?;
         Ok(self.shelf.directory.join(TRASH).join(format!("{name}.{id}")))
     }
 
@@ -191,42 +212,63 @@ impl Locked<'_> {
     pub fn restore(&self, name: &str) -> Result<(), SkillError> {
         let found = self.shelf.trash()?.into_iter().find(|trashed| trashed.name == name);
         let trashed = found.ok_or_else(|| SkillError::NotInTrash(name.to_owned()))?;
-        let folder = self.shelf.folder(name);
-        if fs::symlink_metadata(&folder).is_ok() {
+        if self.has(OsStr::new(name)) {
             return Err(SkillError::Exists(name.to_owned()));
         }
-        rename(&trashed.path, &folder)
+        let from = trashed.path.file_name().unwrap_or_default();
+        beneath::rename((&self.trash()?, from), (&self.directory, OsStr::new(name)))
+            .map_err(|error| SkillError::file(&self.shelf.folder(name), error))
     }
 
     /// Deletes what is in the trash, for good.
     pub fn empty_trash(&self) -> Result<usize, SkillError> {
         let all = self.shelf.trash()?;
         for trashed in &all {
-            delete(&trashed.path)?;
+            let name = trashed.path.file_name().unwrap_or_default();
+            beneath::remove_tree(self.trash()?, name)
+                .map_err(|error| SkillError::file(&trashed.path, error))?;
         }
         Ok(all.len())
     }
 
-    fn discard(&self, folder: &Path, name: &str, id: Id) -> Result<(), SkillError> {
-        let trash = self.shelf.directory.join(TRASH);
-        fsatomic::private_directory(&trash).map_err(|error| SkillError::file(&trash, error))?;
-        rename(folder, &trash.join(format!("{name}.{id}")))
+    fn has(&self, name: &OsStr) -> bool {
+        Status::at(&self.directory, name).is_ok()
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), SkillError> {
+        beneath::rename((&self.directory, from), (&self.directory, to))
+            .map_err(|error| SkillError::file(&self.shelf.directory.join(to), error))
+    }
+
+    /// The directory of what was taken away.
+    fn trash(&self) -> Result<File, SkillError> {
+        beneath::make_directory(&self.directory, OsStr::new(TRASH), fsatomic::PRIVATE_DIR)
+            .map_err(|error| SkillError::file(&self.shelf.directory.join(TRASH), error))
+    }
+
+    fn discard(&self, folder: &OsStr, name: &str, id: Id) -> Result<(), SkillError> {
+        let to = OsString::from(format!("{name}.{id}"));
+        beneath::rename((&self.directory, folder), (&self.trash()?, &to))
+            .map_err(|error| SkillError::file(&self.shelf.directory.join(TRASH), error))
     }
 
     /// Clears away what a crash left: what is not whole goes, and so does what was to be a new skill; what
     /// may be the one that was replaced goes to the trash.
     fn clear(&self) -> Result<(), SkillError> {
-        for entry in entries(&self.shelf.directory)? {
-            let file = entry.file_name().to_string_lossy().into_owned();
+        let trouble = |error| SkillError::file(&self.shelf.directory, error);
+        for (entry, _) in beneath::entries(&self.directory).map_err(trouble)? {
+            let file = entry.to_string_lossy().into_owned();
+            let delete = || beneath::remove_tree(&self.directory, &entry).map_err(trouble);
             if file.starts_with(STAGED) {
-                delete(&entry.path())?;
+                delete()?;
             } else if let Some(rest) = file.strip_prefix(READY)
                 && let Some((name, id)) = rest.rsplit_once('.')
                 && let Ok(id) = id.parse::<Id>()
             {
-                match fs::symlink_metadata(self.shelf.folder(name)) {
-                    Ok(_) => self.discard(&entry.path(), name, id)?,
-                    Err(_) => delete(&entry.path())?,
+                if self.has(OsStr::new(name)) {
+                    self.discard(&entry, name, id)?;
+                } else {
+                    delete()?;
                 }
             }
         }
@@ -234,31 +276,10 @@ impl Locked<'_> {
     }
 }
 
-/// The entries of a directory. Returns none if the directory does not exist.
-fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, SkillError> {
-    let trouble = |error| SkillError::file(directory, error);
-    match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(trouble(error)),
-        Ok(entries) => entries.collect::<io::Result<_>>().map_err(trouble),
-    }
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), SkillError> {
-    fsatomic::rename(from, to).map_err(|error| SkillError::file(to, error))
-}
-
-fn delete(path: &Path) -> Result<(), SkillError> {
-    let deleted = match fs::symlink_metadata(path) {
-        Ok(looked) if looked.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    deleted.map_err(|error| SkillError::file(path, error))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn tree(words: &str) -> SkillFiles {
@@ -269,10 +290,9 @@ mod tests {
     }
 
     fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<String> = entries(directory)
+        let mut names: Vec<String> = std::fs::read_dir(directory)
             .unwrap()
-            .iter()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
@@ -308,9 +328,12 @@ mod tests {
         let shelf = Shelf::at(directory.path());
         shelf.lock().unwrap().put("one", &tree("new"), None).unwrap();
         let (half, whole) = (Id::new(), Id::new());
-        tree("half").write(&directory.path().join(format!("{STAGED}{half}"))).unwrap();
-        tree("old").write(&directory.path().join(format!("{READY}one.{whole}"))).unwrap();
-        tree("new").write(&directory.path().join(format!("{READY}two.{}", Id::new()))).unwrap();
+        let write = |words: &str, name: String| {
+            tree(words).write(&File::open(directory.path()).unwrap(), name.as_ref()).unwrap();
+        };
+        write("half", format!("{STAGED}{half}"));
+        write("old", format!("{READY}one.{whole}"));
+        write("new", format!("{READY}two.{}", Id::new()));
         drop(shelf.lock().unwrap());
         assert_eq!(names(directory.path()), [".trash", "one"]);
         let trash = shelf.trash().unwrap();

@@ -1,11 +1,12 @@
 //! What an undo would do, before anything is done.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use mainstay_journal::TurnId;
 use mainstay_tools::Workplace;
 use mainstay_tools::snapshot::{
-    Limits, Looked, Omission, PathChange, State, look, unescaped, with_closed_directories,
+    Limits, Looked, Omission, PathChange, State, escaped, look, unescaped, with_closed_directories,
 };
 use serde::Serialize;
 
@@ -127,7 +128,30 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Leaves what is behind a link by now, unless the directory that was there comes back.
+    fn leave_behind(&mut self) {
+        let comes_back = |link: &PathBuf| {
+            let step = self.paths.get(&escaped(link));
+            step.is_some_and(|(_, to)| matches!(to, State::Directory { .. }))
+        };
+        let is_behind = |(looked, _): &(Looked, State)| {
+            looked.behind.as_ref().is_some_and(|link| !comes_back(link))
+        };
+        let behind: Vec<String> = self
+            .paths
+            .iter()
+            .filter(|(_, found)| is_behind(found))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in behind {
+            self.paths.remove(&path);
+            self.plan.conflicts.retain(|conflict| conflict.path != path);
+            self.plan.not_kept.push((path, Omission::Behind));
+        }
+    }
+
     pub(crate) fn done(mut self) -> Plan {
+        self.leave_behind();
         let mut steps = Vec::new();
         for (path, (looked, to)) in self.paths {
             if looked.state == to {
@@ -144,5 +168,57 @@ impl<'a> Planner<'a> {
         self.plan.not_kept.sort();
         self.plan.not_kept.dedup();
         self.plan
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests may do as they like")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use mainstay_tools::Keeper;
+    use mainstay_tools::keeper::Launch;
+
+    use super::*;
+
+    #[test]
+    fn what_is_behind_a_link_by_now_is_no_step_and_no_conflict_and_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = directory.path().canonicalize().unwrap().join("work");
+        fs::create_dir_all(work.join("elsewhere")).unwrap();
+        fs::write(work.join("elsewhere/f"), "theirs").unwrap();
+        symlink("elsewhere", work.join("d")).unwrap();
+        let keeper = Keeper::new(Launch {
+            program: "/nonexistent".into(),
+            arguments: Vec::new(),
+            spool: "/nonexistent".into(),
+            grace: std::time::Duration::ZERO,
+        });
+        let workplace = Workplace::new(&work, keeper);
+        let limits = Limits::default();
+        let file = |objects: &str| State::File { mode: 0o644, objects: objects.into(), size: 1 };
+        let change = |path: &str, before, after| RecordedChange {
+            path: escaped(&work.join(path)),
+            before,
+            after: Some(after),
+        };
+        let of_files =
+            || [change("d/f", file("a"), file("b")), change("d/g", State::Absent, file("b"))];
+        let mut planner = Planner::new(&workplace, &limits, Conflicts::Overwrite);
+        of_files().into_iter().for_each(|change| planner.take_back(change));
+        let plan = planner.done();
+        assert!(plan.is_empty(), "{plan:?}");
+        let behind = |path: &str| (escaped(&work.join(path)), Omission::Behind);
+        assert_eq!(plan.not_kept, [behind("d/f"), behind("d/g")]);
+
+        let link = State::Link { target: "elsewhere".to_owned() };
+        let mut planner = Planner::new(&workplace, &limits, Conflicts::Overwrite);
+        of_files().into_iter().for_each(|change| planner.take_back(change));
+        planner.take_back(change("d", State::Directory { mode: 0o755 }, link));
+        let plan = planner.done();
+        assert_eq!(plan.not_kept, []);
+        let steps: Vec<&str> = plan.steps.iter().map(|step| step.path.as_str()).collect();
+        assert_eq!(steps, ["d", "d/f"].map(|path| escaped(&work.join(path))));
     }
 }

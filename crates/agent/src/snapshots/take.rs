@@ -10,9 +10,9 @@ use mainstay_journal::{CallId, SessionId, TurnRef};
 use mainstay_store::{Store, WriteTx};
 use mainstay_tools::aside::aside;
 use mainstay_tools::snapshot::{
-    Limits, Listing, Manifest, Scan, State, escaped, look, real_target, unescaped,
+    Limits, Listing, Manifest, Scan, State, escaped, is_closed, look, unescaped,
 };
-use mainstay_tools::{Action, Workplace};
+use mainstay_tools::{Action, Workplace, beneath};
 
 use super::mark::{self, Mark, WorkspaceTree};
 use super::objects::{self, BATCH, Object};
@@ -247,15 +247,18 @@ impl Snapshots {
     /// Saves one file, and notes which directories above it are missing.
     fn save_file(&mut self, change: &UpcomingChange<'_>, path: &Path) -> Result<()> {
         let UpcomingChange { store, call, workplace, limits, .. } = change;
-        let Some(real) = real_target(workplace, path) else { return Ok(()) };
-        let name = escaped(&real);
+        // It was made real when the call was judged; what no tool opens is not changed either.
+        if is_closed(workplace, path) {
+            return Ok(());
+        }
+        let name = escaped(path);
         if self.segment.as_ref().is_some_and(|segment| segment.files.contains(&name)) {
             return Ok(());
         }
         let mut files = BTreeMap::new();
-        let looked = look(workplace, &real, limits);
+        let looked = look(workplace, path, limits);
         if looked.state == State::Absent {
-            for above in real.ancestors().skip(1).take_while(|above| !above.exists()) {
+            for above in path.ancestors().skip(1).take_while(|above| beneath::is_missing(above)) {
                 files.insert(escaped(above), State::Absent);
             }
         }

@@ -17,3 +17,4 @@ mod model_choice;
 mod parked;
 mod recovery;
 mod remembering;
+mod shelf_paths;

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 
 use crate::call::{Call, logged_path};
+use crate::calls::looks::look;
 use crate::errno::Returned;
 use crate::log::{Entry, Tag, status_of_descriptor, status_of_path};
 use crate::real;
@@ -28,7 +29,7 @@ unsafe fn text<'a>(path: *const c_char) -> &'a CStr {
 fn open_at(directory: c_int, path: &CStr, flags: c_int, act: impl FnOnce() -> c_int) -> c_int {
     let changes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     if !changes || flags & libc::O_TMPFILE == libc::O_TMPFILE {
-        return act();
+        return look(directory, path, act);
     }
     let Some(call) = Call::on_path(directory, path) else { return act() };
     // SAFETY: the path is a C string; `faccessat` is not interposed.

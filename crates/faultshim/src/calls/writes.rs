@@ -47,7 +47,7 @@ fn write_call(
     }
     let Some(call) = Call::on_descriptor(file) else { return part(bytes) };
     match call.fate(Kind::Write) {
-        Fate::Proceed => part(bytes),
+        Fate::Proceed | Fate::Blink(_) => part(bytes),
         Fate::Record(turn) => record(Tag::Write, call.path(), &turn),
         Fate::Fail(number) => ssize_t::failed(number),
         Fate::Tear => {

@@ -1,13 +1,13 @@
 //! Where the file tools may go: paths made real, and the files that no tool opens.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::text::printable;
+use crate::beneath::Status;
 use crate::sandbox::Confinement;
 use crate::{Outcome, Workplace};
 
@@ -43,7 +43,7 @@ impl Bounds {
         let identities = closed
             .iter()
             .filter_map(|path| fs::metadata(path).ok())
-            .map(|m| identity(&m))
+            .map(|found| Status::from(&found).identity)
             .collect();
         let workspace =
             fs::canonicalize(&workplace.workspace).unwrap_or_else(|_| workplace.workspace.clone());
@@ -64,6 +64,20 @@ impl Bounds {
             Outcome::failed(format!("Could not resolve {}: {error}.", printable(path)))
         })?;
         if self.is_closed(&real) { Err(self.refusal(&real)) } else { Ok(real) }
+    }
+
+    /// The same for what is to be changed. It must be what was judged, if something was: a link on the
+    /// way may have been put there since.
+    pub(crate) fn locate_judged(
+        &self,
+        path: &str,
+        judged: Option<&Path>,
+    ) -> Result<PathBuf, Outcome> {
+        let real = self.locate_to_change(path)?;
+        if judged.is_some_and(|judged| judged != real) {
+            return Err(elsewhere(path));
+        }
+        Ok(real)
     }
 
     /// The same for what is to be changed.
@@ -103,14 +117,15 @@ impl Bounds {
     }
 
     /// Whether no tool may open the file that looks like this. Its directory was looked at before.
-    pub(crate) fn closes(&self, found: &Metadata) -> bool {
-        if self.identities.contains(&identity(found)) {
+    pub(crate) fn closes(&self, found: impl Into<Status>) -> bool {
+        let found = found.into();
+        if self.identities.contains(&found.identity) {
             return true;
         }
         // Only a file with a second name can be inside a closed directory and here.
         found.is_file()
-            && found.nlink() > 1
-            && self.inside().as_ref().is_none_or(|inside| inside.contains(&identity(found)))
+            && found.links > 1
+            && self.inside().as_ref().is_none_or(|inside| inside.contains(&found.identity))
     }
 
     /// What a model is told of a file that no tool opens.
@@ -154,7 +169,7 @@ impl Bounds {
                     } else if found.len() == INSIDE_LIMIT {
                         return None;
                     } else {
-                        found.insert(identity(&metadata));
+                        found.insert(Status::from(&metadata).identity);
                     }
                 }
             }
@@ -163,8 +178,9 @@ impl Bounds {
     }
 }
 
-fn identity(metadata: &Metadata) -> Identity {
-    (metadata.dev(), metadata.ino())
+/// What a model is told of a path that leads somewhere else than when its call was judged.
+pub(super) fn elsewhere(path: &str) -> Outcome {
+    Outcome::failed(format!("{} now points somewhere else, so it was left alone.", printable(path)))
 }
 
 /// Follows all links, also to what does not exist yet.

@@ -5,25 +5,26 @@
 //! that was written has the new content, and the outcome says so. What somebody else saves meanwhile
 //! is not lost: see [`crate::replacing`].
 
-use std::fs::{DirBuilder, File, Metadata};
+use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread::sleep;
 use std::time::Duration;
 
-use mainstay_store::{fsatomic, lock};
+use mainstay_store::lock;
 
 use super::LARGE;
 use super::blocking::Stop;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, elsewhere};
 use super::git::{Held, held};
 use super::open::{Closed, open, whole};
 use super::seen::Glimpse;
 use super::text::{hash, size};
 use crate::Outcome;
+use crate::beneath::LinkMet;
 use crate::replacing::{
     Content, Expected, GivenWay, New, Quiet, Replacement, Site, Slot, SlotTurn, Version, create,
     replace,
@@ -191,10 +192,13 @@ pub(super) fn put(
         if now.is_ok_and(|now| now.hash() == Some(hash)) {
             return not_durable(bounds, path, &error);
         }
+        if LinkMet::is(&error) {
+            return elsewhere(&shown);
+        }
         let hidden = bounds.hidden(path).unwrap_or_default();
         Outcome::failed(format!("Could not write {shown}: {error}. The file is unchanged.{hidden}"))
     };
-    let site = directories(path).and_then(|()| Site::of(path)).map_err(unchanged)?;
+    let site = Site::made(path).map_err(unchanged)?;
     let made = |note| match site.sync() {
         Ok(()) => Ok(Change::Made(note)),
         Err(error) => Err(not_durable(bounds, path, &error)),
@@ -210,7 +214,7 @@ pub(super) fn put(
         identity: (metadata.dev(), metadata.ino()),
         content: match old {
             Some((bytes, hash)) => Content::Bytes(bytes, hash),
-            None => Content::Version(Version::of(metadata)),
+            None => Content::Version(Version::of(metadata.as_ref())),
         },
     };
     let mode = metadata.permissions().mode() & 0o7777;
@@ -263,7 +267,7 @@ pub(super) fn wait_for_turn(
 pub(super) fn make_durable(bounds: &Bounds, path: &Path) -> Result<(), Outcome> {
     let (file, _) = open(bounds, path).map_err(|closed| closed.outcome(bounds, path))?;
     file.sync_all()
-        .and_then(|()| fsatomic::sync_directory_of(path))
+        .and_then(|()| Site::of(path)?.sync())
         .map_err(|error| not_durable(bounds, path, &error))
 }
 
@@ -282,20 +286,6 @@ pub(super) fn turn(path: &Path) -> MutexGuard<'static, ()> {
     path.hash(&mut hasher);
     let index = usize::try_from(hasher.finish() % 64).unwrap_or_default();
     lock(&TURNS[index])
-}
-
-/// Makes the directories above `path`, with the mode that users expect.
-fn directories(path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> =
-        path.ancestors().skip(1).take_while(|directory| !directory.exists()).collect();
-    for directory in missing.into_iter().rev() {
-        match DirBuilder::new().mode(0o777).create(directory) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made?,
-        }
-        fsatomic::sync_directory_of(directory)?;
-    }
-    Ok(())
 }
 
 /// The bits that new files do not get. Nothing in the process changes them.

@@ -1,6 +1,6 @@
 //! The `edit_file` tool.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::blocking::{self, Stop};
-use super::bounds::Bounds;
+use super::bounds::{Bounds, elsewhere};
 use super::change::{Before, Change, is_stale, losses, make_durable, put, turn, wait_for_turn};
 use super::diff::diff;
 use super::open::Closed;
@@ -82,10 +82,11 @@ impl Tool for EditFile {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let room = room(&call);
+        let target = call.target.map(Path::to_owned);
         Box::pin(async move {
             let given = given.ok()?;
             let prepare = move |stop: &Stop| {
-                let (bounds, path) = given.locate(&workplace)?;
+                let (bounds, path) = given.locate(&workplace, target.as_deref())?;
                 let before = Before::look(&bounds, &path, stop)?;
                 Edit::prepare(&bounds, path, before, &given, stop)
             };
@@ -127,6 +128,7 @@ impl Tool for EditFile {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let room = room(&call);
+        let target = call.target.map(Path::to_owned);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
             let given = match given {
@@ -134,7 +136,9 @@ impl Tool for EditFile {
                 Err(outcome) => return outcome,
             };
             let OpenedSlot { slot, kept } = slot(&workplace, &given.path).await;
-            let run = move |stop: &Stop| run(&workplace, &given, plan.as_ref(), slot, stop);
+            let run = move |stop: &Stop| {
+                run(&workplace, &given, target.as_deref(), plan.as_ref(), slot, stop)
+            };
             with_kept(blocking::outcome(room, run).await, &kept)
         })
     }
@@ -187,9 +191,13 @@ impl Edit {
 }
 
 impl Arguments {
-    fn locate(&self, workplace: &Workplace) -> Result<(Bounds, PathBuf), Outcome> {
+    fn locate(
+        &self,
+        workplace: &Workplace,
+        target: Option<&Path>,
+    ) -> Result<(Bounds, PathBuf), Outcome> {
         let bounds = Bounds::of(workplace);
-        let path = bounds.locate_to_change(&self.path)?;
+        let path = bounds.locate_judged(&self.path, target)?;
         Ok((bounds, path))
     }
 
@@ -232,19 +240,17 @@ impl Arguments {
 fn run(
     workplace: &Workplace,
     given: &Arguments,
+    target: Option<&Path>,
     plan: Option<&Plan>,
     slot: Option<Slot>,
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
     // Whoever is not of this home takes no turns by the slot, and can be quicker again and again.
     const ATTEMPTS: usize = 100;
-    let (bounds, path) = given.locate(workplace)?;
+    let (bounds, path) = given.locate(workplace, target)?;
     let shown = bounds.shown(&path);
     if plan.is_some_and(|plan| plan.path != path.to_string_lossy()) {
-        return Err(Outcome::failed(format!(
-            "{} now points somewhere else, so it was left alone. Read it again.",
-            printable(&given.path)
-        )));
+        return Err(elsewhere(&given.path));
     }
     let _turn = turn(&path);
     let mut slot = wait_for_turn(&bounds, &path, slot, stop)?;

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
@@ -16,7 +15,7 @@ use super::LOOKS;
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::text::count;
-use super::walk::{Hidden, Root, Walk, root};
+use super::walk::{Confirmation, Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
 use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
 
@@ -109,15 +108,16 @@ fn glob(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     };
     let pattern = Pattern::new(&pattern)?;
     let mut walk = Walk::new(&bounds, &directory, None, pattern.hidden, stop);
-    let mut found: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
+    let mut found: Vec<(Reverse<(i64, i64)>, PathBuf)> = Vec::new();
+    let mut confirmation = Confirmation::default();
     for entry in walk.by_ref() {
         if entry.file_type().is_some_and(|kind| kind.is_dir())
             || !pattern.matches(&directory, entry.path())
         {
             continue;
         }
-        let time = entry.metadata().ok().and_then(|found| found.modified().ok());
-        found.push((Reverse(time.unwrap_or(SystemTime::UNIX_EPOCH)), entry.into_path()));
+        let Some(status) = confirmation.status(entry.path()) else { continue };
+        found.push((Reverse(status.modified), entry.into_path()));
         if found.len() == FOUND_FILES {
             break;
         }

@@ -19,7 +19,7 @@ use super::LOOKS;
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::glob::Pattern;
-use super::open::{Patient, open};
+use super::open::{Closed, Patient, open};
 use super::text::{clip, count};
 use super::walk::{Hidden, Root, Walk, root};
 use crate::schema::{arguments, parameters};
@@ -154,6 +154,8 @@ impl Search {
                     self.unsearched.push(path.to_owned());
                 }
             }
+            // It is gone, or a link is in the way by now: what the walk came upon is not there.
+            Err(Closed::Missing | Closed::Elsewhere) => {}
             Err(_) => self.unsearched.push(path.to_owned()),
         }
         Ok(())

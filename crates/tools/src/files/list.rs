@@ -1,6 +1,5 @@
 //! The `list` tool.
 
-use std::fs;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -13,7 +12,8 @@ use super::LOOKS;
 use super::blocking::{self, Stop};
 use super::bounds::Bounds;
 use super::text::{count, printable, size};
-use super::walk::{Hidden, Root, Walk, root};
+use super::walk::{Confirmation, Hidden, Root, Walk, root};
+use crate::beneath;
 use crate::schema::{arguments, parameters};
 use crate::{Action, Invocation, Outcome, Tool, Traits, Workplace};
 
@@ -62,7 +62,7 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     let directory = match root(&bounds, given.path.as_deref())? {
         Root::Directory(path) => path,
         Root::File(path) => {
-            let bytes = fs::metadata(&path).map_or(0, |found| found.len());
+            let bytes = Confirmation::default().status(&path).map_or(0, |found| found.size);
             return Ok(Outcome::said(format!(
                 "{} is a file of {}. Use read_file to read it.",
                 bounds.shown(&path),
@@ -76,6 +76,7 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     let mut shown = 0_usize;
     let mut all = 0_usize;
     let mut top = 0_usize;
+    let mut confirmation = Confirmation::default();
     for entry in walk.by_ref() {
         all += 1;
         top += usize::from(entry.depth() == 1);
@@ -84,7 +85,7 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
         }
         if shown < SHOWN_ENTRIES && text.len() < SHOWN_BYTES {
             shown += 1;
-            line(&mut text, &entry);
+            line(&mut text, &entry, &mut confirmation);
         }
     }
     stop.check()?;
@@ -93,7 +94,8 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
         let left = counted(all - shown);
         words.push(format!("{left} are not shown; list a directory further down, or use `glob`."));
     }
-    let skipped = fs::read_dir(&directory).map_or(0, Iterator::count).saturating_sub(top);
+    let names = beneath::directory(&directory).and_then(beneath::entries);
+    let skipped = names.map_or(0, |names| names.len()).saturating_sub(top);
     if skipped > 0 && all <= COUNTED_ENTRIES {
         words.push(format!("{skipped} more entries in it are hidden, ignored or closed."));
     }
@@ -102,19 +104,17 @@ fn list(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Outcome
     Ok(if text.is_empty() { outcome } else { outcome.data(text) })
 }
 
-fn line(text: &mut String, entry: &ignore::DirEntry) {
+fn line(text: &mut String, entry: &ignore::DirEntry, confirmation: &mut Confirmation) {
+    let Some(found) = confirmation.status(entry.path()) else { return };
     let indent = "  ".repeat(entry.depth().saturating_sub(1));
     let name = printable(&entry.file_name().to_string_lossy());
-    text.push_str(&match entry.file_type() {
-        Some(kind) if kind.is_dir() => format!("{indent}{name}/\n"),
-        Some(kind) if kind.is_symlink() => {
-            let target = fs::read_link(entry.path()).unwrap_or_default();
+    text.push_str(&match found {
+        found if found.is_directory() => format!("{indent}{name}/\n"),
+        found if found.is_link() => {
+            let target = confirmation.target(entry.path()).unwrap_or_default();
             format!("{indent}{name} -> {}\n", printable(&target.to_string_lossy()))
         }
-        Some(kind) if kind.is_file() => {
-            let bytes = entry.metadata().map_or(0, |found| found.len());
-            format!("{indent}{name} ({})\n", size(bytes))
-        }
+        found if found.is_file() => format!("{indent}{name} ({})\n", size(found.size)),
         _ => format!("{indent}{name} (not a regular file)\n"),
     });
 }

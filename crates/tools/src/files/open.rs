@@ -1,14 +1,17 @@
 //! The one place where the file tools open files: regular ones only, and never one that is closed.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
 use super::blocking::Stop;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, elsewhere};
 use crate::Outcome;
+use crate::beneath::{self, LinkMet};
 
 /// Why a file was not opened.
 pub(crate) enum Closed {
@@ -18,6 +21,8 @@ pub(crate) enum Closed {
     Special,
     /// No tool opens it.
     Forbidden,
+    /// A link leads somewhere else than when the path was made real.
+    Elsewhere,
     Failed(io::Error),
 }
 
@@ -36,6 +41,7 @@ impl Closed {
                 "{shown} is not a regular file but a pipe, a socket or a device; it was not opened."
             )),
             Self::Forbidden => bounds.refusal(path),
+            Self::Elsewhere => elsewhere(&shown),
             Self::Failed(error) => {
                 let denied = error.kind() == io::ErrorKind::PermissionDenied;
                 let hidden = bounds.hidden(path).filter(|_| denied).unwrap_or_default();
@@ -45,36 +51,70 @@ impl Closed {
     }
 }
 
-/// Opens a regular file for reading. `path` is real: a link at its end is not followed.
+/// Opens a regular file for reading. `path` is real: a link in it is not followed.
 ///
 /// It is looked at first, through a handle that opens nothing, and then that very file is opened,
 /// so that nobody can put another one in its place between. Without waiting, because some files
 /// under `/proc` wait for ever.
 #[cfg(target_os = "linux")]
 pub(crate) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
+    opened(bounds, &beneath::look(path).map_err(closed)?)
+}
+
+/// The same for a name in a directory that is open.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_in(
+    bounds: &Bounds,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<(File, Metadata), Closed> {
+    opened(bounds, &beneath::look_in(directory, name).map_err(closed)?)
+}
+
+#[cfg(target_os = "linux")]
+fn opened(bounds: &Bounds, handle: &File) -> Result<(File, Metadata), Closed> {
     use std::os::fd::AsRawFd;
 
-    let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = File::from(rustix::fs::open(path, look, Mode::empty()).map_err(closed)?);
     let metadata = handle.metadata().map_err(Closed::Failed)?;
     refuse(bounds, &metadata)?;
-    let again = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    let file = rustix::fs::open(again, FLAGS, Mode::empty())
+    let itself = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let file = rustix::fs::open(itself, FLAGS, Mode::empty())
         .map_err(|error| Closed::Failed(error.into()))?;
     Ok((File::from(file), metadata))
 }
 
-/// Opens a regular file for reading. `path` is real: a link at its end is not followed.
-///
-/// It is looked at first; a file that is put in its place at that very moment is not noticed here.
+/// Opens a regular file for reading. `path` is real: a link in it is not followed.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open(bounds: &Bounds, path: &Path) -> Result<(File, Metadata), Closed> {
-    let metadata = std::fs::symlink_metadata(path).map_err(|error| {
-        rustix::io::Errno::from_io_error(&error).map_or(Closed::Failed(error), closed)
-    })?;
+    use std::os::fd::AsFd;
+    let entry = beneath::Entry::of(path).map_err(closed)?;
+    open_in(bounds, entry.directory.as_fd(), &entry.name)
+}
+
+/// The same for a name in a directory that is open.
+///
+/// It is looked at first; a file that is put in its place at that very moment is looked at again.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn open_in(
+    bounds: &Bounds,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<(File, Metadata), Closed> {
+    let found = beneath::Status::at(directory, name).map_err(closed)?;
+    if found.is_link() {
+        return Err(Closed::Elsewhere);
+    }
+    if !found.is_file() && !found.is_directory() {
+        return Err(Closed::Special);
+    }
+    if bounds.closes(found) {
+        return Err(Closed::Forbidden);
+    }
+    let file = rustix::fs::openat(directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty());
+    let file = File::from(file.map_err(|error| closed(error.into()))?);
+    let metadata = file.metadata().map_err(Closed::Failed)?;
     refuse(bounds, &metadata)?;
-    let file = rustix::fs::open(path, FLAGS | OFlags::NOFOLLOW, Mode::empty()).map_err(closed)?;
-    Ok((File::from(file), metadata))
+    Ok((file, metadata))
 }
 
 const FLAGS: OFlags =
@@ -87,14 +127,16 @@ fn refuse(bounds: &Bounds, metadata: &Metadata) -> Result<(), Closed> {
     match metadata.file_type() {
         kind if kind.is_file() => Ok(()),
         kind if kind.is_dir() => Err(Closed::Directory),
+        kind if kind.is_symlink() => Err(Closed::Elsewhere),
         _ => Err(Closed::Special),
     }
 }
 
-fn closed(error: rustix::io::Errno) -> Closed {
-    match io::Error::from(error) {
-        error if error.kind() == io::ErrorKind::NotFound => Closed::Missing,
-        error => Closed::Failed(error),
+fn closed(error: io::Error) -> Closed {
+    match error.kind() {
+        io::ErrorKind::NotFound => Closed::Missing,
+        _ if LinkMet::is(&error) => Closed::Elsewhere,
+        _ => Closed::Failed(error),
     }
 }
 

@@ -82,6 +82,7 @@ impl Place {
             arguments,
             workplace: &self.workplace,
             grant: Grant::NONE,
+            target: None,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! with such a file is left out. `.git/info/exclude` is not honoured: where it is, is named by files
 //! that nobody vouches for.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -17,6 +18,7 @@ use super::bounds::Bounds;
 use super::open::Closed;
 use super::text::count;
 use crate::Outcome;
+use crate::beneath::{self, Entry, LinkMet, Status};
 
 /// A file with rules that is longer is not believed to be one.
 const RULES_LIMIT: u64 = 4 << 20;
@@ -95,7 +97,8 @@ impl Walk {
     pub(super) fn notes(&self, bounds: &Bounds) -> Vec<String> {
         let mut notes = Vec::new();
         let left_out = lock(&self.left_out);
-        if let Some(first) = left_out.first() {
+        let mut confirmation = Confirmation::default();
+        if let Some(first) = left_out.iter().find(|path| confirmation.status(path).is_some()) {
             notes.push(format!(
                 "{} left out because of a .gitignore or .ignore that is not a regular file, including {}.",
                 count(left_out.len() as u64, "directory was", "directories were"),
@@ -127,6 +130,36 @@ impl Iterator for Walk {
     }
 }
 
+/// Looks again at what a walk came upon. The walk goes by names, and a directory that became a link
+/// since would lead it elsewhere: what is told of a file is found without links.
+#[derive(Default)]
+pub(super) struct Confirmation {
+    /// The directory of the last one; files of a directory come one after the other.
+    directory: Option<(PathBuf, File)>,
+}
+
+impl Confirmation {
+    /// What is there. Returns `None` if nothing is, or a link is in the way.
+    pub(super) fn status(&mut self, path: &Path) -> Option<Status> {
+        let (directory, name) = self.locate(path)?;
+        Status::at(directory, name).ok()
+    }
+
+    /// Where a link leads.
+    pub(super) fn target(&mut self, path: &Path) -> Option<PathBuf> {
+        let (directory, name) = self.locate(path)?;
+        beneath::target(directory, name).ok()
+    }
+
+    fn locate<'a>(&mut self, path: &'a Path) -> Option<(&File, &'a OsStr)> {
+        let (parent, name) = (path.parent()?, path.file_name()?);
+        if self.directory.as_ref().is_none_or(|(known, _)| known != parent) {
+            self.directory = Some((parent.to_owned(), beneath::directory(parent).ok()?));
+        }
+        self.directory.as_ref().map(|(_, directory)| (directory, name))
+    }
+}
+
 /// What a model named as the place to look: a directory, or a single file.
 pub(super) enum Root {
     Directory(PathBuf),
@@ -136,10 +169,15 @@ pub(super) enum Root {
 /// The place that a model named; the workspace if it named none.
 pub(super) fn root(bounds: &Bounds, path: Option<&str>) -> Result<Root, Outcome> {
     let path = bounds.locate(path.filter(|path| !path.is_empty()).unwrap_or("."))?;
-    match fs::metadata(&path) {
-        Ok(found) if found.is_dir() => Ok(Root::Directory(path)),
+    if path.file_name().is_none() {
+        return Ok(Root::Directory(path));
+    }
+    match Entry::of(&path).and_then(|entry| entry.status()) {
+        Ok(found) if found.is_directory() => Ok(Root::Directory(path)),
         Ok(found) if found.is_file() => Ok(Root::File(path)),
+        Ok(found) if found.is_link() => Err(Closed::Elsewhere.outcome(bounds, &path)),
         Ok(_) => Err(Closed::Special.outcome(bounds, &path)),
+        Err(error) if LinkMet::is(&error) => Err(Closed::Elsewhere.outcome(bounds, &path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Outcome::failed(format!(
                 "{} does not exist. Use `list` on the directory above it.",

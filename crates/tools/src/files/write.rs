@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::blocking::{self, Stop};
-use super::bounds::Bounds;
+use super::bounds::{Bounds, elsewhere};
 use super::change::{Before, Change, is_stale, losses, make_durable, put, turn, wait_for_turn};
 use super::seen::{Glimpse, fact};
 use super::text::{LineEnds, hash, line_ends, printable, size};
@@ -71,9 +71,11 @@ impl Tool for WriteFile {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let room = room(&call);
+        let target = call.target.map(Path::to_owned);
         Box::pin(async move {
             let given = given.ok()?;
-            blocking::blocking(room, move |stop| plan(&workplace, &given, stop)).await.ok()?.ok()
+            let plan = move |stop: &Stop| plan(&workplace, &given, target.as_deref(), stop);
+            blocking::blocking(room, plan).await.ok()?.ok()
         })
     }
 
@@ -81,6 +83,7 @@ impl Tool for WriteFile {
         let given = arguments::<Arguments>(call.arguments);
         let workplace = call.workplace.clone();
         let room = room(&call);
+        let target = call.target.map(Path::to_owned);
         let plan = plan.and_then(|plan| Plan::deserialize(plan).ok());
         Box::pin(async move {
             let given = match given {
@@ -88,7 +91,8 @@ impl Tool for WriteFile {
                 Err(outcome) => return outcome,
             };
             let OpenedSlot { slot, kept } = slot(&workplace, &given.path).await;
-            let write = move |stop: &Stop| write(&workplace, &given, plan, slot, stop);
+            let write =
+                move |stop: &Stop| write(&workplace, &given, target.as_deref(), plan, slot, stop);
             with_kept(blocking::outcome(room, write).await, &kept)
         })
     }
@@ -157,9 +161,14 @@ pub(super) fn with_kept(mut outcome: Outcome, kept: &[PathBuf]) -> Outcome {
     outcome
 }
 
-fn plan(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Value, Outcome> {
+fn plan(
+    workplace: &Workplace,
+    given: &Arguments,
+    target: Option<&Path>,
+    stop: &Stop,
+) -> Result<Value, Outcome> {
     let bounds = Bounds::of(workplace);
-    let path = bounds.locate_to_change(&given.path)?;
+    let path = bounds.locate_judged(&given.path, target)?;
     let before = Before::look(&bounds, &path, stop)?;
     let last = workplace.seen.last(&path);
     let warnings = warnings(&bounds, &path, &before, last.as_ref(), given, stop);
@@ -171,12 +180,16 @@ fn plan(workplace: &Workplace, given: &Arguments, stop: &Stop) -> Result<Value, 
 fn write(
     workplace: &Workplace,
     given: &Arguments,
+    target: Option<&Path>,
     plan: Option<Plan>,
     slot: Option<Slot>,
     stop: &Stop,
 ) -> Result<Outcome, Outcome> {
     let bounds = Bounds::of(workplace);
-    let path = bounds.locate_to_change(&given.path)?;
+    let path = bounds.locate_judged(&given.path, target)?;
+    if plan.as_ref().is_some_and(|plan| plan.path != path.to_string_lossy()) {
+        return Err(elsewhere(&given.path));
+    }
     let _turn = turn(&path);
     let mut slot = wait_for_turn(&bounds, &path, slot, stop)?;
     let before = Before::look_to_change(&bounds, &path, stop)?;

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use super::record::{KnownFile, Record};
 use super::writers::Quiet;
 use super::{Former, Identity, SlotTurn};
+use crate::beneath::{self, Status};
 use crate::files::{LARGE, Stop, hash, whole};
 use crate::snapshot::escaped;
 
@@ -28,12 +29,20 @@ pub(crate) struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The site of a path, which is real.
+    /// The site of a path, which is real. No link is followed to it.
     pub(crate) fn of(path: &'a Path) -> io::Result<Self> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        };
-        Ok(Self { directory: File::open(parent)?, path, name })
+        Self::in_directory(beneath::directory(path.parent().unwrap_or(path))?, path)
+    }
+
+    /// The same, with the directories that it takes, which get the mode that users expect.
+    pub(crate) fn made(path: &'a Path) -> io::Result<Self> {
+        Self::in_directory(beneath::made_parent(path, 0o777)?, path)
+    }
+
+    /// The site of a path whose directory is open.
+    fn in_directory(directory: File, path: &'a Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { directory, path, name })
     }
 
     /// Makes the names in the directory durable.
@@ -63,8 +72,9 @@ pub(crate) enum Content<'a> {
 pub(crate) struct Version(u64, i64, i64);
 
 impl Version {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self(metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+    pub(crate) fn of(found: impl Into<Status>) -> Self {
+        let Status { size, modified, .. } = found.into();
+        Self(size, modified.0, modified.1)
     }
 }
 

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::AtFlags;
 
 use super::Identity;
 use super::exchange::{
@@ -15,6 +14,7 @@ use super::exchange::{
 };
 use super::record::{KnownFile, Record};
 use super::writers::Quiet;
+use crate::beneath::{self, LinkMet};
 use crate::files::{LARGE, Stop, hash, whole};
 use crate::snapshot::unescaped;
 
@@ -63,11 +63,13 @@ pub(super) fn recover(record: &Record) -> io::Result<Option<PathBuf>> {
 /// The directory, if it is still there and the same: what was moved away took its files along.
 fn directory(record: &Record) -> io::Result<Option<File>> {
     let path = unescaped(&record.directory);
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match rustix::fs::open(&path, flags, Mode::empty()) {
-        Ok(directory) => File::from(directory),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let directory = match beneath::directory(&path) {
+        Ok(directory) => directory,
+        Err(error) if LinkMet::is(&error) => return Ok(None),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(None),
+            _ => return Err(error),
+        },
     };
     let same = identity(&directory.metadata()?) == record.directory_identity;
     Ok(same.then_some(directory))

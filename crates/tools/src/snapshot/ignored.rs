@@ -1,14 +1,14 @@
 //! What a snapshot leaves out when it is large: what git ignores, and caches.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::files::Bounds;
+use crate::beneath::Entry;
+use crate::files::{Bounds, Stop, open, whole};
 
 /// A file with rules that is longer is not believed to be one.
 const RULES_LIMIT: u64 = 4 << 20;
@@ -29,7 +29,7 @@ impl Rules {
     pub(super) fn ignore(&mut self, bounds: &Bounds, path: &Path, is_directory: bool) -> bool {
         if is_directory {
             let named = path.file_name().and_then(|name| name.to_str());
-            if named.is_some_and(|name| CACHES.contains(&name)) || path.join(TAG).exists() {
+            if named.is_some_and(|name| CACHES.contains(&name)) || says_cache(path) {
                 return true;
             }
         }
@@ -52,6 +52,10 @@ impl Rules {
     }
 }
 
+fn says_cache(directory: &Path) -> bool {
+    Entry::of(&directory.join(TAG)).and_then(|tag| tag.status()).is_ok()
+}
+
 /// The root of the repository around a path; without one, its directory.
 fn top_of(path: &Path) -> PathBuf {
     let above = || path.ancestors().skip(1);
@@ -61,13 +65,13 @@ fn top_of(path: &Path) -> PathBuf {
 
 /// The rules in a directory. A link is not followed: it may lead to a pipe, or to the store.
 fn rules_in(bounds: &Bounds, directory: &Path) -> Option<Arc<Gitignore>> {
-    let path = directory.join(".gitignore");
-    let found = fs::symlink_metadata(&path).ok()?;
-    if !found.is_file() || found.len() > RULES_LIMIT || bounds.closes(&found) {
-        return None;
-    }
+    let (file, _) = open(bounds, &directory.join(".gitignore")).ok()?;
+    let bytes = whole(file, RULES_LIMIT, &Stop::default()).ok()??;
+    let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(directory);
-    // Rules that cannot be read ignore nothing, and the rest of them holds.
-    let _ = builder.add(&path);
+    for line in text.trim_start_matches('\u{FEFF}').lines() {
+        // Rules that cannot be read ignore nothing, and the rest of them holds.
+        let _ = builder.add_line(None, line);
+    }
     builder.build().ok().map(Arc::new)
 }

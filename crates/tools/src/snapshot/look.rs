@@ -1,9 +1,9 @@
 //! What is at one path, with the bytes that it takes to put it back.
 
-use std::fs::{self, Metadata};
+use std::ffi::OsStr;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_store::BlobHash;
@@ -12,7 +12,8 @@ use super::escape::escaped_bytes;
 use super::scan::Limits;
 use super::state::{Omission, State};
 use crate::Workplace;
-use crate::files::{Bounds, Closed, Stop, open, whole};
+use crate::beneath::{Entry, LinkMet, Status, first_link, target};
+use crate::files::{Bounds, Closed, Stop, open_in, whole};
 
 /// The largest object; a longer file is several.
 const PIECE: usize = 4 << 20;
@@ -26,65 +27,80 @@ pub struct Looked {
     pub objects: Vec<(String, Vec<u8>)>,
     /// Whether the file has other names too.
     pub has_other_names: bool,
+    /// The link that is in the way, so that nothing is there.
+    pub behind: Option<PathBuf>,
 }
 
-/// Where a tool that is told to change `path` would write: links are followed. Nothing for what no
-/// tool opens. Looks at the disk.
-pub fn real_target(workplace: &Workplace, path: &Path) -> Option<PathBuf> {
-    Bounds::of(workplace).locate(path.to_str()?).ok()
+/// Whether no tool opens what a path names, which is real. Looks at the disk.
+pub fn is_closed(workplace: &Workplace, path: &Path) -> bool {
+    Bounds::of(workplace).is_closed(path)
 }
 
-/// Looks at a path; a link at its end is not followed.
+/// Looks at a path, which was real when it was written down. A link in it is not followed, wherever it
+/// is: below one that came since, nothing is there.
 pub fn look(workplace: &Workplace, path: &Path, limits: &Limits) -> Looked {
     let bounds = Bounds::of(workplace);
-    let found = match fs::symlink_metadata(path) {
+    let found = Entry::of(path).and_then(|entry| Ok((entry.status()?, entry)));
+    let (found, entry) = match found {
         Ok(found) => found,
+        Err(error) if LinkMet::is(&error) => {
+            let behind = Some(first_link(path).unwrap_or_else(|| path.to_owned()));
+            return Looked { behind, ..Looked::of(State::Absent) };
+        }
         Err(error) => return Looked::of(missing(&error)),
     };
-    if path.file_name().is_some_and(|name| name == ".git") {
+    if entry.name == ".git" {
         return Looked::of(State::Left(Omission::Git));
     }
     if bounds.is_closed(path) {
         return Looked::of(State::Left(Omission::Closed));
     }
-    at(&bounds, path, &found, limits, &Stop::default())
+    let directory = entry.directory.as_fd();
+    at(&bounds, directory, &entry.name, &found, limits, &Stop::default())
 }
 
-/// What is at `path`, which looks like this and may be opened.
+/// What has a name in a directory, looks like this and may be opened.
 pub(super) fn at(
     bounds: &Bounds,
-    path: &Path,
-    found: &Metadata,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    found: &Status,
     limits: &Limits,
     stop: &Stop,
 ) -> Looked {
-    let kind = found.file_type();
-    if kind.is_dir() {
-        return Looked::of(State::Directory { mode: mode(found) });
+    if found.is_directory() {
+        return Looked::of(State::Directory { mode: found.permissions() });
     }
-    if kind.is_symlink() {
-        return Looked::of(match fs::read_link(path) {
+    if found.is_link() {
+        return Looked::of(match target(directory, name) {
             Ok(target) => State::Link { target: escaped_bytes(target.as_os_str().as_bytes()) },
             Err(error) => missing(&error),
         });
     }
-    if !kind.is_file() {
+    if !found.is_file() {
         return Looked::of(State::Left(Omission::Special));
     }
-    file(bounds, path, limits, stop)
+    file(bounds, directory, name, limits, stop)
 }
 
-fn file(bounds: &Bounds, path: &Path, limits: &Limits, stop: &Stop) -> Looked {
-    let (file, found) = match open(bounds, path) {
+fn file(
+    bounds: &Bounds,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    limits: &Limits,
+    stop: &Stop,
+) -> Looked {
+    let (file, found) = match open_in(bounds, directory, name) {
         Ok(opened) => opened,
         Err(Closed::Missing) => return Looked::of(State::Absent),
-        Err(Closed::Directory | Closed::Failed(_)) => {
+        Err(Closed::Directory | Closed::Elsewhere | Closed::Failed(_)) => {
             return Looked::of(State::Left(Omission::Unreadable));
         }
         Err(Closed::Special) => return Looked::of(State::Left(Omission::Special)),
         Err(Closed::Forbidden) => return Looked::of(State::Left(Omission::Closed)),
     };
-    if found.len() > limits.file {
+    let found = Status::from(&found);
+    if found.size > limits.file {
         return Looked::of(State::Left(Omission::Large));
     }
     let content = match whole(file, limits.file, stop) {
@@ -100,20 +116,15 @@ fn file(bounds: &Bounds, path: &Path, limits: &Limits, stop: &Stop) -> Looked {
         .map(|piece| (BlobHash::of(piece).to_string(), piece.to_vec()))
         .collect();
     let names: Vec<&str> = objects.iter().map(|(hash, _)| hash.as_str()).collect();
-    let state =
-        State::File { mode: mode(&found), objects: names.join("+"), size: content.len() as u64 };
-    let has_other_names = std::os::unix::fs::MetadataExt::nlink(&found) > 1;
-    Looked { state, objects, has_other_names }
+    let (mode, objects_named) = (found.permissions(), names.join("+"));
+    let state = State::File { mode, objects: objects_named, size: content.len() as u64 };
+    Looked { state, objects, has_other_names: found.links > 1, behind: None }
 }
 
 impl Looked {
     fn of(state: State) -> Self {
-        Self { state, objects: Vec::new(), has_other_names: false }
+        Self { state, objects: Vec::new(), has_other_names: false, behind: None }
     }
-}
-
-pub(super) fn mode(found: &Metadata) -> u32 {
-    found.permissions().mode() & 0o7777
 }
 
 /// What an error says about a path: nothing is there, or nobody can tell.

@@ -6,18 +6,19 @@
 //! see [`crate::replacing`].
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::escape::{escaped, unescaped};
-use super::look::{look, mode};
+use super::look::{Looked, look};
 use super::scan::Limits;
 use super::state::State;
 use crate::Workplace;
+use crate::beneath::{self, Entry, LinkMet, Status, first_link, raw_mode};
 use crate::files::{Stop, hash};
 use crate::replacing::{
     Content, Expected, Former, GivenWay, New, Replacement, Site, SlotTurn, Version, create, remove,
@@ -61,10 +62,18 @@ pub fn restore(
         touched: BTreeSet::new(),
     };
     let mut todo = Vec::new();
+    let made: BTreeSet<PathBuf> = steps
+        .iter()
+        .filter(|step| is_directory(&step.to))
+        .map(|step| unescaped(&step.path))
+        .collect();
     for step in steps {
         let path = unescaped(&step.path);
-        let now = look(workplace, &path, &limits).state;
-        let is_directory = |state: &State| matches!(state, State::Directory { .. });
+        let Looked { state: now, behind, .. } = look(workplace, &path, &limits);
+        if let Some(link) = behind.filter(|link| !made.contains(link)) {
+            restoring.restored.left.push((path, left_behind(&link)));
+            continue;
+        }
         if now == step.from
             || now == step.to
             || (now == State::Absent && step.to.is_kept())
@@ -85,9 +94,9 @@ pub fn with_closed_directories(mut steps: Vec<PathChange>) -> Vec<PathChange> {
     let named: BTreeSet<PathBuf> = steps.iter().map(|step| unescaped(&step.path)).collect();
     let parents: BTreeSet<&Path> = named.iter().filter_map(|path| path.parent()).collect();
     for parent in parents.into_iter().filter(|parent| !named.contains(*parent)) {
-        let Ok(found) = fs::symlink_metadata(parent) else { continue };
-        if found.is_dir() && mode(&found) & 0o300 != 0o300 {
-            let state = State::Directory { mode: mode(&found) };
+        let Ok(found) = Entry::of(parent).and_then(|parent| parent.status()) else { continue };
+        if forbids_changes(&found) {
+            let state = State::Directory { mode: found.permissions() };
             steps.push(PathChange { path: escaped(parent), from: state.clone(), to: state });
         }
     }
@@ -95,6 +104,24 @@ pub fn with_closed_directories(mut steps: Vec<PathChange>) -> Vec<PathChange> {
 }
 
 const CHANGED: &str = "someone else changed it just now";
+
+/// Why something is not put back whose way there goes through a link by now.
+fn left_behind(link: &Path) -> String {
+    format!("{} is a link now; left alone", escaped(link))
+}
+
+/// Why a step on a path failed, in words.
+fn trouble(path: &Path, error: &io::Error) -> String {
+    if LinkMet::is(error) {
+        return left_behind(&first_link(path).unwrap_or_else(|| path.to_owned()));
+    }
+    error.to_string()
+}
+
+/// Whether names cannot be changed in a directory.
+fn forbids_changes(found: &Status) -> bool {
+    found.is_directory() && found.permissions() & 0o300 != 0o300
+}
 
 struct Restoring<'a> {
     workplace: &'a Workplace,
@@ -135,18 +162,17 @@ impl Restoring<'_> {
         }
         // Modes of directories last: one of them may forbid what was done above.
         for (path, _, to) in todo.iter().rev() {
-            if let State::Directory { mode: wanted } = to
+            if let State::Directory { mode } = to
                 && !failed.contains(path)
-                && fs::symlink_metadata(path).is_ok_and(|found| mode(&found) != *wanted)
-                && let Err(error) = fs::set_permissions(path, Permissions::from_mode(*wanted))
+                && let Err(error) = set_mode_of_directory(path, *mode)
             {
                 failed.insert(path.clone());
-                self.restored.left.push((path.clone(), error.to_string()));
+                self.restored.left.push((path.clone(), trouble(path, &error)));
             }
         }
         for directory in &self.touched {
             // A directory that is gone needs no sync; its own parent is among these.
-            if let Err(error) = fs::File::open(directory).and_then(|file| file.sync_all())
+            if let Err(error) = beneath::directory(directory).and_then(|file| file.sync_all())
                 && error.kind() != io::ErrorKind::NotFound
             {
                 tracing::warn!(%error, directory = %directory.display(), "not synced");
@@ -156,16 +182,18 @@ impl Restoring<'_> {
     }
 
     fn remove(&mut self, path: &Path, now: &State) -> Result<(), String> {
-        self.open_parent(path).map_err(|error| error.to_string())?;
+        let failed = |error: io::Error| trouble(path, &error);
+        self.open_parent(path).map_err(failed)?;
         if !is_directory(now) {
             return self.change(path, now, None);
         }
-        match fs::remove_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+        let Entry { directory, name } = Entry::of(path).map_err(failed)?;
+        match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 Err("it is not empty: it contains something that is not restored".to_owned())
             }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
-            _ => Ok(()),
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(failed(error.into())),
         }
     }
 
@@ -174,7 +202,7 @@ impl Restoring<'_> {
         let slot = self.workplace.edit_slots.open(path);
         let mut slot = slot.and_then(|slot| slot.take(&Stop::default()).ok().flatten());
         let replacement = self.replacement(path, now, new, slot.as_mut());
-        match replacement.map_err(|error| error.to_string())? {
+        match replacement.map_err(|error| trouble(path, &error))? {
             Replacement::Made(_) | Replacement::Unguarded => Ok(()),
             Replacement::Changed => Err(CHANGED.to_owned()),
             Replacement::Kept(name) => Err(format!("{CHANGED}; see {}", name.to_string_lossy())),
@@ -188,7 +216,7 @@ impl Restoring<'_> {
         new: Option<New<'_>>,
         mut slot: Option<&mut SlotTurn>,
     ) -> io::Result<Replacement> {
-        let found = match fs::symlink_metadata(path) {
+        let found = match Entry::of(path)?.status() {
             Ok(found) => Some(found),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -203,10 +231,10 @@ impl Restoring<'_> {
         let content = pieces.concat();
         let hash = hash(&content);
         let expected = found.map(|found| Expected {
-            identity: (found.dev(), found.ino()),
+            identity: found.identity,
             content: match now {
                 State::File { .. } => Content::Bytes(&content, &hash),
-                _ => Content::Version(Version::of(&found)),
+                _ => Content::Version(Version::of(found)),
             },
         });
         let Some(expected) = expected else {
@@ -227,18 +255,20 @@ impl Restoring<'_> {
     }
 
     fn make(&mut self, path: &Path, now: &State, to: &State) -> Result<(), String> {
-        let failed = |error: io::Error| error.to_string();
+        let failed = |error: io::Error| trouble(path, &error);
         match (now, to) {
             (_, State::Absent) => Ok(()),
             (_, State::Left(why)) => Err(format!("it was not kept: {}", why.reason())),
             (State::File { objects: same, .. }, State::File { mode, objects, .. })
                 if same == objects =>
             {
-                fs::set_permissions(path, Permissions::from_mode(*mode)).map_err(failed)
+                Entry::of(path).and_then(|entry| entry.set_mode(*mode)).map_err(failed)
             }
             (_, State::Directory { .. }) => {
                 self.open_parent(path).map_err(failed)?;
-                DirBuilder::new().mode(0o700).create(path).map_err(failed)
+                let Entry { directory, name } = Entry::of(path).map_err(failed)?;
+                let made = rustix::fs::mkdirat(directory, name, raw_mode(0o700));
+                made.map_err(|error| failed(error.into()))
             }
             (_, State::File { mode, size, .. }) => {
                 let mut content = Vec::with_capacity(usize::try_from(*size).unwrap_or(0));
@@ -263,12 +293,27 @@ impl Restoring<'_> {
     /// it is among the steps, and gets its mode back at the end.
     fn open_parent(&mut self, path: &Path) -> io::Result<()> {
         let Some(parent) = path.parent() else { return Ok(()) };
-        let found = fs::symlink_metadata(parent)?;
-        if found.is_dir() && mode(&found) & 0o300 != 0o300 {
-            fs::set_permissions(parent, Permissions::from_mode(mode(&found) | 0o700))?;
+        if parent.file_name().is_some() {
+            let entry = Entry::of(parent)?;
+            let found = entry.status()?;
+            if forbids_changes(&found) {
+                entry.set_mode(found.permissions() | 0o700)?;
+            }
         }
         self.touched.insert(parent.to_owned());
         Ok(())
+    }
+}
+
+fn set_mode_of_directory(path: &Path, mode: u32) -> io::Result<()> {
+    let entry = match Entry::of(path) {
+        // Where it is not, it has no mode either.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entry => entry?,
+    };
+    match entry.status() {
+        Ok(found) if found.permissions() != mode => entry.set_mode(mode),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

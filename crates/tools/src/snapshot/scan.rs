@@ -1,7 +1,8 @@
 //! Looks at a whole workspace, and reads only what changed since the last time.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, Metadata};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,9 +14,10 @@ use tokio::time::Instant;
 
 use super::ignored::Rules;
 use super::listing::{Item, Listing, Signature};
-use super::look::{self, mode};
+use super::look;
 use super::state::{Omission, State};
 use crate::Workplace;
+use crate::beneath::{self, Status};
 use crate::files::{Bounds, Stop};
 
 /// How much a snapshot may hold and take.
@@ -177,7 +179,8 @@ impl<'a> Scan<'a> {
         let workspace = fs::canonicalize(&workplace.workspace).map_err(|error| {
             format!("could not examine {}: {error}", workplace.workspace.display())
         })?;
-        let found = fs::metadata(&workspace).map_err(|error| error.to_string())?;
+        let opened = beneath::directory(&workspace).map_err(|error| error.to_string())?;
+        let found = opened.metadata().map_err(|error| error.to_string())?;
         let mut scan = Scan {
             bounds: Bounds::of(workplace),
             workspace,
@@ -195,7 +198,7 @@ impl<'a> Scan<'a> {
             over: false,
         };
         let top = scan.workspace.clone();
-        let root = scan.directory(&top, Path::new(""), 0)?;
+        let root = scan.directory(&opened, &top, Path::new(""), 0)?;
         let Some(root) = root else {
             return Err(format!("could not examine {}", top.display()));
         };
@@ -207,21 +210,18 @@ impl<'a> Scan<'a> {
     /// Lists a directory; answers the object of its listing. Returns `None` if it cannot be read.
     fn directory(
         &mut self,
+        opened: &File,
         path: &Path,
         inside: &Path,
         depth: usize,
     ) -> Result<Option<String>, String> {
-        let Ok(entries) = fs::read_dir(path) else { return Ok(None) };
-        let mut found: Vec<_> = entries
-            .filter_map(Result::ok)
-            .map(|entry| (entry.file_name(), entry.metadata()))
-            .collect();
+        let Ok(mut found) = beneath::entries(opened) else { return Ok(None) };
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut listing = Listing(Vec::with_capacity(found.len()));
-        for (name, metadata) in found {
+        for (name, status) in found {
             let (path, inside) = (path.join(&name), inside.join(&name));
-            let (state, object) = match metadata {
-                Ok(metadata) => self.entry(&path, &inside, &metadata, depth)?,
+            let (state, object) = match status {
+                Ok(status) => self.entry(opened, &path, &inside, &status, depth)?,
                 Err(error) => (look::missing(&error), String::new()),
             };
             if let State::Left(why) = state {
@@ -240,18 +240,21 @@ impl<'a> Scan<'a> {
         Ok(Some(object))
     }
 
+    /// What has a name in a directory that is open.
     fn entry(
         &mut self,
+        directory: &File,
         path: &Path,
         inside: &Path,
-        found: &Metadata,
+        found: &Status,
         depth: usize,
     ) -> Result<(State, String), String> {
         let left = |why| Ok((State::Left(why), String::new()));
-        if path.file_name().is_some_and(|name| name == ".git") {
+        let name = path.file_name().unwrap_or_default();
+        if name == ".git" {
             return left(Omission::Git);
         }
-        if self.bounds.closes(found) {
+        if self.bounds.closes(*found) {
             return left(Omission::Closed);
         }
         if let Some(why) = self.manifest.left.get(inside) {
@@ -262,10 +265,10 @@ impl<'a> Scan<'a> {
             self.manifest.left.insert(inside.to_owned(), Omission::Limit);
             return left(Omission::Limit);
         }
-        if !found.is_dir() {
-            return Ok((self.file(path, inside, found)?, String::new()));
+        if !found.is_directory() {
+            return Ok((self.file(directory, path, inside, found)?, String::new()));
         }
-        if found.dev() != self.device {
+        if found.identity.0 != self.device {
             return left(Omission::Mounted);
         }
         if depth >= DEEPEST {
@@ -275,15 +278,25 @@ impl<'a> Scan<'a> {
             self.manifest.left.insert(inside.to_owned(), Omission::Ignored);
             return left(Omission::Ignored);
         }
-        match self.directory(path, inside, depth + 1)? {
-            Some(object) => Ok((State::Directory { mode: mode(found) }, object)),
+        // By now it may be a link.
+        let Ok(opened) = beneath::directory_in(directory, name) else {
+            return left(Omission::Unreadable);
+        };
+        match self.directory(&opened, path, inside, depth + 1)? {
+            Some(object) => Ok((State::Directory { mode: found.permissions() }, object)),
             None => left(Omission::Unreadable),
         }
     }
 
-    fn file(&mut self, path: &Path, inside: &Path, found: &Metadata) -> Result<State, String> {
+    fn file(
+        &mut self,
+        directory: &File,
+        path: &Path,
+        inside: &Path,
+        found: &Status,
+    ) -> Result<State, String> {
         let signature = signature(found);
-        let size = if found.is_file() { found.len() } else { 0 };
+        let size = if found.is_file() { found.size } else { 0 };
         if self.bytes.saturating_add(size) > self.limits.bytes {
             self.manifest.left.insert(inside.to_owned(), Omission::Limit);
             return Ok(State::Left(Omission::Limit));
@@ -305,13 +318,14 @@ impl<'a> Scan<'a> {
             return Ok(State::Left(Omission::Ignored));
         }
         let before = wall_millis();
-        let looked = look::at(&self.bounds, path, found, self.limits, &self.stop);
+        let (directory, name) = (directory.as_fd(), path.file_name().unwrap_or_default());
+        let looked = look::at(&self.bounds, directory, name, found, self.limits, &self.stop);
         for (object, bytes) in looked.objects {
             self.bytes += bytes.len() as u64;
             self.give(&object, bytes)?;
         }
         if looked.state.is_kept() && looked.state != State::Absent {
-            let changed = found.ctime() * 1000 + found.ctime_nsec() / 1_000_000;
+            let changed = found.changed.0 * 1000 + found.changed.1 / 1_000_000;
             let fresh = changed > before - SETTLED;
             let known = Known { signature, state: looked.state.clone(), fresh };
             self.seen.insert(inside.to_owned(), known);
@@ -353,14 +367,14 @@ impl<'a> Scan<'a> {
         let mut bytes = 0;
         let mut left = vec![path.to_owned()];
         while let Some(directory) = left.pop() {
-            let Ok(found) = fs::read_dir(&directory) else { continue };
-            for entry in found.flatten() {
-                let Ok(metadata) = entry.metadata() else { continue };
+            let found = beneath::directory(&directory).and_then(beneath::entries);
+            for (name, status) in found.unwrap_or_default() {
+                let Ok(status) = status else { continue };
                 entries += 1;
-                if metadata.is_dir() {
-                    left.push(entry.path());
+                if status.is_directory() {
+                    left.push(directory.join(name));
                 } else {
-                    bytes += metadata.len();
+                    bytes += status.size;
                 }
                 if entries > self.limits.ignored_entries || bytes > self.limits.ignored_bytes {
                     return true;
@@ -378,15 +392,15 @@ impl<'a> Scan<'a> {
     }
 }
 
-fn signature(found: &Metadata) -> Signature {
+fn signature(found: &Status) -> Signature {
     [
-        found.dev().cast_signed(),
-        found.ino().cast_signed(),
-        found.len().cast_signed(),
-        found.mtime(),
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec(),
-        i64::from(mode(found)),
+        found.identity.0.cast_signed(),
+        found.identity.1.cast_signed(),
+        found.size.cast_signed(),
+        found.modified.0,
+        found.modified.1,
+        found.changed.0,
+        found.changed.1,
+        i64::from(found.permissions()),
     ]
 }

@@ -53,10 +53,12 @@ pub enum Omission {
     Limit,
     /// It belongs to Mainstay's own state.
     Closed,
+    /// A link is where one of its directories was.
+    Behind,
 }
 
 impl Omission {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Git,
         Self::Ignored,
         Self::Large,
@@ -66,6 +68,7 @@ impl Omission {
         Self::Secret,
         Self::Limit,
         Self::Closed,
+        Self::Behind,
     ];
 
     /// The word for it.
@@ -80,6 +83,7 @@ impl Omission {
             Self::Secret => "secret",
             Self::Limit => "limit",
             Self::Closed => "closed",
+            Self::Behind => "behind",
         }
     }
 
@@ -99,6 +103,7 @@ impl Omission {
             Self::Secret => "contains a key, and keys are not stored",
             Self::Limit => "beyond the limits of a snapshot",
             Self::Closed => "Mainstay's own state",
+            Self::Behind => "its directory is a link now; left alone",
         }
     }
 }

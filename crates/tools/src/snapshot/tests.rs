@@ -288,3 +288,29 @@ fn a_file_that_somebody_else_changed_is_left() {
     assert_eq!(fs::read(place.directory.path().join("a")).unwrap(), b"three");
     assert_eq!(fs::read(place.directory.path().join("b")).unwrap(), b"one");
 }
+
+#[test]
+fn what_is_behind_a_link_by_now_is_said_and_left_alone() {
+    let mut place = Place::new();
+    let at = place.directory.path().canonicalize().unwrap();
+    place.put("d/changed", "first");
+    let first = place.scan();
+    for name in ["d/changed", "d/added", "elsewhere/changed", "elsewhere/added"] {
+        place.put(name, "second");
+    }
+    let second = place.scan();
+    fs::rename(at.join("d"), at.join("moved")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", at.join("d")).unwrap();
+    let restored = place.go_back(&second, &first);
+    let link = format!("{} is a link now; left alone", at.join("d").display());
+    for name in ["d/changed", "d/added"] {
+        assert!(restored.left.contains(&(at.join(name), link.clone())), "{restored:?}");
+    }
+    assert_eq!(fs::read_to_string(at.join("moved/changed")).unwrap(), "second");
+    // A directory that is among what comes back is there again, and what was in it.
+    let third = place.scan();
+    let restored = place.go_back(&third, &first);
+    assert_eq!(restored.left, []);
+    assert_eq!(fs::read_to_string(at.join("d/changed")).unwrap(), "first");
+    assert!(!at.join("d").is_symlink());
+}

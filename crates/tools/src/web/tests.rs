@@ -29,7 +29,14 @@ fn workplace() -> Workplace {
 async fn call(tool: &dyn Tool, arguments: &Value) -> Outcome {
     let workplace = workplace();
     tool.run(
-        Invocation { id: "c", session: "s", arguments, workplace: &workplace, grant: Grant::NONE },
+        Invocation {
+            id: "c",
+            session: "s",
+            arguments,
+            workplace: &workplace,
+            grant: Grant::NONE,
+            target: None,
+        },
         None,
     )
     .await
@@ -43,6 +50,7 @@ fn action(tool: &dyn Tool, arguments: &Value) -> Action {
         arguments,
         workplace: &workplace,
         grant: Grant::NONE,
+        target: None,
     })
 }
 

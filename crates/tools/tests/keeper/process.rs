@@ -9,8 +9,14 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, in_time, kill, mark, running, until, worker};
 
 async fn process(workplace: &Workplace, id: &str, arguments: Value) -> (bool, String, Vec<Fact>) {
-    let call =
-        Invocation { id, session: "session", arguments: &arguments, workplace, grant: Grant::NONE };
+    let call = Invocation {
+        id,
+        session: "session",
+        arguments: &arguments,
+        workplace,
+        grant: Grant::NONE,
+        target: None,
+    };
     let plan = Process.plan(call).await;
     let outcome: Outcome = in_time(Process.run(call, plan.as_ref())).await;
     let content = outcome.content("n");
@@ -129,6 +135,7 @@ async fn a_start_that_was_interrupted_is_settled() {
         arguments: &arguments,
         workplace: &workplace,
         grant: Grant::NONE,
+        target: None,
     };
     let plan = Process.plan(call).await;
     assert_eq!(Process.settle(call, plan.as_ref()).await, Settled::NotStarted);
@@ -183,6 +190,7 @@ async fn a_text_for_a_process_comes_with_all_that_it_was_given_before() {
             arguments: &arguments,
             workplace,
             grant: Grant::NONE,
+            target: None,
         })
     };
     let input = |before: Option<&str>, text: &str| Action::Input {

@@ -26,8 +26,14 @@ fn workplace(scene: &Scene) -> Workplace {
 }
 
 async fn shell(workplace: &Workplace, id: &str, arguments: Value) -> Outcome {
-    let call =
-        Invocation { id, session: "session", arguments: &arguments, workplace, grant: Grant::NONE };
+    let call = Invocation {
+        id,
+        session: "session",
+        arguments: &arguments,
+        workplace,
+        grant: Grant::NONE,
+        target: None,
+    };
     let plan = Shell.plan(call).await;
     in_time(Shell.run(call, plan.as_ref())).await
 }
@@ -137,6 +143,7 @@ async fn an_interrupted_call_is_settled_by_what_the_keeper_saw() {
             arguments: &arguments,
             workplace: &workplace,
             grant: Grant::NONE,
+            target: None,
         };
         in_time(Shell.settle(call, Some(&plan))).await
     };
@@ -150,6 +157,7 @@ async fn an_interrupted_call_is_settled_by_what_the_keeper_saw() {
         arguments: &arguments,
         workplace: &workplace,
         grant: Grant::NONE,
+        target: None,
     };
     let nowhere = json!({ "keeper": "nobody" });
     assert!(matches!(Shell.settle(call, Some(&nowhere)).await, Settled::Unknown(_)));

@@ -1,11 +1,12 @@
 //! What is sent for what was typed: the words, and the pictures that they name by path.
 
-use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mainstay_message::{Content, Image};
+use mainstay_tools::beneath;
 
 use crate::wording;
 
@@ -81,15 +82,20 @@ fn named(word: &str, workspace: &Path, home: Option<&Path>) -> Option<PathBuf> {
 
 fn read(path: &Path) -> Result<Image, String> {
     let shown = path.display();
-    let size = fs::metadata(path).map_err(|error| format!("could not read {shown}: {error}"))?;
-    if size.len() > BIGGEST {
+    let unreadable = |error: io::Error| format!("could not read {shown}: {error}");
+    // The user's links are followed once; what is put in their place then leads nowhere.
+    let real = path.canonicalize().map_err(unreadable)?;
+    let file = beneath::file(&real).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > BIGGEST {
         return Err(format!(
             "{shown} has {}; pictures may have at most {}. Make it smaller first.",
-            wording::size(size.len()),
+            wording::size(size),
             wording::size(BIGGEST)
         ));
     }
-    let bytes = fs::read(path).map_err(|error| format!("could not read {shown}: {error}"))?;
+    let mut bytes = Vec::new();
+    file.take(BIGGEST).read_to_end(&mut bytes).map_err(unreadable)?;
     let media_type = match bytes.get(..12).unwrap_or(&bytes) {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",

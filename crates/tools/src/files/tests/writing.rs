@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Place, assert_fails, assert_says, assert_works, said};
+use super::{Place, assert_fails, assert_says, assert_works, said, tool};
 use crate::files::text::hash;
-use crate::{Action, Fact, Outcome, Seen, Workplace};
+use crate::{Action, Fact, Invocation, Outcome, Seen, Workplace};
 
 fn arguments(path: &str, content: &str) -> Value {
     json!({ "path": path, "content": content })
@@ -193,4 +193,32 @@ async fn the_policy_is_told_the_real_path() {
     }
     let given = json!({});
     assert_eq!(super::tool("grep").action(&place.invocation(&given)), Action::Read);
+}
+
+#[tokio::test]
+async fn what_leads_elsewhere_than_when_it_was_judged_is_left_alone() {
+    let place = Place::new();
+    place.file("a/f", "one\n");
+    fs::create_dir(place.outside("other")).unwrap();
+    fs::write(place.outside("other/f"), "one\n").unwrap();
+    symlink("a", place.path("link")).unwrap();
+    let written = arguments("link/f", "mine\n");
+    let edited = json!({ "path": "link/f", "old": "one", "new": "mine" });
+    for (name, arguments) in [("write_file", &written), ("edit_file", &edited)] {
+        let judged = place.path("a/f");
+        let call = || Invocation { target: Some(&judged), ..place.invocation(arguments) };
+        let plan = tool(name).plan(call()).await;
+        assert!(plan.is_some());
+        fs::remove_file(place.path("link")).unwrap();
+        symlink("../other", place.path("link")).unwrap();
+        assert!(tool(name).plan(call()).await.is_none());
+        for plan in [plan, None] {
+            let outcome = tool(name).run(call(), plan.as_ref()).await;
+            assert_fails(&outcome, "link/f now points somewhere else, so it was left alone.");
+        }
+        fs::remove_file(place.path("link")).unwrap();
+        symlink("a", place.path("link")).unwrap();
+    }
+    assert_eq!(fs::read_to_string(place.outside("other/f")).unwrap(), "one\n");
+    assert_eq!(place.content("a/f"), "one\n");
 }
