@@ -17,6 +17,17 @@ pub(super) enum PathPlace {
     Outside,
 }
 
+/// What is done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It gets other content, or is made.
+    Written,
+    /// Something is put there: into a directory, or in the place of what is there.
+    Placed,
+    /// It is taken away.
+    Removed,
+}
+
 /// A longer path is no path; following it would take long.
 const LONGEST: usize = 4096;
 /// How many links are followed that lead to nothing.
@@ -40,6 +51,21 @@ pub(super) fn locate(path: &Path, workspace: &Path) -> PathPlace {
         }
         Err(_) => PathPlace::Outside,
     }
+}
+
+/// What has to be writable for a change of a path: what it leads to, or the nearest directory above it
+/// that exists, in which its parts are made. Returns `None` for the root of all, which is no answer.
+pub(super) fn writable(path: &Path, change: Change) -> Option<PathBuf> {
+    let path = match change {
+        Change::Written => real(path)?,
+        Change::Placed if path.is_dir() => real(path)?,
+        // The name itself goes, and not what a link leads to.
+        Change::Placed | Change::Removed => {
+            real(path.parent().filter(|_| path.file_name().is_some())?)?
+        }
+    };
+    let there = path.ancestors().find(|path| path.exists())?;
+    (there.parent().is_some()).then(|| there.to_owned())
 }
 
 /// Whether a path leads into what git keeps. Some systems take capital letters for small ones.

@@ -80,7 +80,7 @@ pub(super) fn judge(
             if words.is_empty() {
                 read
             } else {
-                Finding::from(Class::Execute).and(Class::Destructive)
+                Finding::from(Class::Execute).and(Classes::FEARED)
             }
         }
         "unalias" => read,
@@ -128,7 +128,7 @@ fn is_set(text: &str) -> bool {
 /// A test or a calculation: a place in an array that it is given may hold a command.
 fn calculated(walk: &Walk<'_>, verb: &str, words: &[Word]) -> Finding {
     if words.iter().any(|word| walk.hides_code(word)) {
-        return Finding::from(Class::Execute).and(Class::Destructive);
+        return Finding::from(Class::Execute).and(Classes::FEARED);
     }
     if verb == "let" && words.iter().any(|word| variables::are_mentioned(&word.known())) {
         Class::Execute.into()

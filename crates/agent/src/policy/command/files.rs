@@ -104,14 +104,15 @@ fn removes(walk: &Walk<'_>, given: &Given<'_>) -> Classes {
             path.literal().is_none() && (path.may_be_option() || path.variable().is_some());
         walk.note_write(path);
         classes = classes.and(match walk.place(path) {
+            PathPlace::Outside if deep && unsure => walk.removes(path).with(Class::Destructive),
             _ if deep && (unsure || walk.is_repository(path)) => Class::Destructive.into(),
             PathPlace::Inside | PathPlace::Temporary => Class::WriteInside.into(),
             // Everything in the workspace, or its history.
             PathPlace::Root if deep => Class::Destructive.into(),
             PathPlace::Root => Class::WriteInside.into(),
             PathPlace::Git => Class::Destructive.into(),
-            PathPlace::Outside if deep => Class::Destructive.into(),
-            PathPlace::Outside => walk.writes(path),
+            PathPlace::Outside if deep => walk.removes(path).with(Class::Destructive),
+            PathPlace::Outside => walk.removes(path),
         });
     }
     classes
@@ -137,7 +138,8 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
                 sources.push(only);
             }
             Some(last) if !sources.is_empty() => {
-                classes = classes.and(walk.writes(last));
+                let opens = verb == "cp";
+                classes = classes.and(if opens { walk.writes(last) } else { walk.places(last) });
                 target = Some(last);
                 // The last of several may be one of the sources.
                 if last.may_split() {
@@ -155,7 +157,7 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
         for path in &sources {
             classes = classes.and(match walk.place(path) {
                 PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
-                _ => walk.writes(path),
+                _ => walk.removes(path),
             });
         }
     }

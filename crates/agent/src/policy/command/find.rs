@@ -3,7 +3,7 @@
 use super::options::is_listed;
 use super::syntax::Word;
 use super::walk::{Finding, StandardInput, Walk};
-use super::{Class, globs, verbs, wrappers};
+use super::{Class, Classes, globs, verbs, wrappers};
 use crate::policy::place::PathPlace;
 
 /// Options and tests without a value.
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
 
 /// Judges `find` with its words.
 pub(super) fn judge(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
-    let feared = |words: &[Word]| verbs::unlisted(words).and(Class::Destructive);
+    let feared = |words: &[Word]| verbs::unlisted(words).and(Classes::FEARED);
     let literals: Vec<Option<String>> = words.iter().map(Word::literal).collect();
     let is_expression = |text: &str| {
         text.starts_with(['-', '(', '!', ')', ',']) && !matches!(text, "-H" | "-L" | "-P")
@@ -205,17 +205,21 @@ fn command_length(literals: &[Option<String>]) -> usize {
         .unwrap_or(literals.len())
 }
 
-fn deletes(walk: &Walk<'_>, search: &Search<'_>) -> Class {
+fn deletes(walk: &Walk<'_>, search: &Search<'_>) -> Classes {
     if search.may_be_named(&["agents.md", "claude.md", "skill.md"]) {
         walk.note_any_write();
     }
     let worst = search.starts.iter().map(|start| match walk.place(start) {
-        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside,
-        PathPlace::Root if search.filtered => Class::WriteInside,
-        PathPlace::Root | PathPlace::Git | PathPlace::Outside => Class::Destructive,
+        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside.into(),
+        PathPlace::Root if search.filtered => Class::WriteInside.into(),
+        PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
+        PathPlace::Outside => walk.removes(start).with(Class::Destructive),
     });
-    let worst = worst.max().unwrap_or(Class::Destructive);
-    if search.may_find_git(walk) || search.follows { Class::Destructive } else { worst }
+    let mut classes = worst.fold(Classes::READ, Classes::and);
+    if search.may_find_git(walk) || search.follows {
+        classes = classes.with(Class::Destructive);
+    }
+    if search.follows { classes.with(Class::WriteOutside) } else { classes }
 }
 
 /// Where a command runs: where `find` does, or beside what it found.

@@ -36,8 +36,9 @@ pub(super) fn judge(walk: &Walk<'_>, words: &[Word]) -> Finding {
     if !given.has("i", "in-place") {
         return classes.into();
     }
+    // A new file takes the place of each.
     for path in &files {
-        classes = classes.and(walk.writes(path));
+        classes = classes.and(walk.removes(path));
     }
     // The name of a copy that is kept may lead to another directory.
     let copies = given.values("i").chain(given.values("in-place"));

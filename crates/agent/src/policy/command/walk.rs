@@ -2,7 +2,7 @@
 
 mod paths;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use super::parse::{Dialect, Parser, ParserState, TOO_DEEP, TOO_LONG, Unreadable};
@@ -119,6 +119,8 @@ pub(super) struct Walk<'a> {
     links: Vec<PathBuf>,
     /// Whether the stage that is judged may write what later sessions are told.
     instructs: Cell<bool>,
+    /// What the stage that is judged writes to outside the workspace, where the line says it.
+    outside: RefCell<Vec<PathBuf>>,
 }
 
 /// Walks through a line as one kind of shell reads it.
@@ -156,6 +158,7 @@ impl<'a> Walk<'a> {
             brought: false,
             links: Vec::new(),
             instructs: Cell::new(false),
+            outside: RefCell::default(),
         }
     }
 
@@ -246,6 +249,7 @@ impl<'a> Walk<'a> {
             last.classes = last.classes.and(stage.classes);
             last.prefix = None;
             last.instructs |= stage.instructs;
+            last.outside.extend(stage.outside);
         }
     }
 
@@ -334,11 +338,12 @@ impl<'a> Walk<'a> {
         if compound.kind == CompoundKind::Test
             && compound.words.iter().any(|word| self.hides_code(word))
         {
-            classes = classes.with(Class::Execute).with(Class::Destructive);
+            classes = classes.with(Class::Execute).and(Classes::FEARED);
         }
         if classes != Classes::READ {
-            let instructs = self.instructs.take();
-            self.push(Stage { instructs, ..Stage::plain("a redirection".to_owned(), classes) });
+            let plain = Stage::plain("a redirection".to_owned(), classes);
+            let (instructs, outside) = (self.instructs.take(), self.outside.take());
+            self.push(Stage { instructs, outside, ..plain });
         }
         let is_loop = compound.kind == CompoundKind::Loop;
         self.repeated += u32::from(is_loop);
@@ -385,8 +390,8 @@ impl<'a> Walk<'a> {
                 && !classes.has(Class::WriteOutside)
         });
         let prefix = words.map(|words| Prefix { words, classes });
-        let instructs = self.instructs.take();
-        self.push(Stage { text: shown(&simple.text), classes, prefix, instructs });
+        let (instructs, outside) = (self.instructs.take(), self.outside.take());
+        self.push(Stage { text: shown(&simple.text), classes, prefix, instructs, outside });
     }
 
     /// What a verb with these arguments does.
@@ -414,15 +419,15 @@ impl<'a> Walk<'a> {
             return finding;
         }
         let code = Finding::from(Class::Execute);
-        let Some(name) = verb.variable() else { return code.and(Class::Destructive) };
+        let Some(name) = verb.variable() else { return code.and(Classes::FEARED) };
         if name.chars().all(|next| !next.is_ascii_alphabetic() && next != '_') {
             // The words of a function's or a script's caller.
-            return code.and(Class::Destructive);
+            return code.and(Classes::FEARED);
         }
         let mut classes = code.classes;
         // Where words part at other signs, nobody sees where.
         if !self.values_of("IFS").is_empty() {
-            classes = classes.with(Class::Destructive);
+            classes = classes.and(Classes::FEARED);
         }
         for value in self.values_of(name) {
             match value.literal() {
@@ -431,7 +436,7 @@ impl<'a> Walk<'a> {
                     let words: Vec<Word> = split.chain(arguments.iter().cloned()).collect();
                     classes = classes.and(self.verb(&words, input).classes);
                 }
-                None => classes = classes.with(Class::Destructive),
+                None => classes = classes.and(Classes::FEARED),
             }
         }
         classes.into()
