@@ -1,5 +1,6 @@
 //! Where a path leads, seen from the workspace.
 
+use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
 /// Where a path leads once links and `..` are followed.
@@ -103,6 +104,22 @@ pub(super) fn in_made_repository(directory: &Path, workspace: &Path) -> bool {
 
 /// Whether something below a directory has such a name. What is beyond a bound may.
 pub(super) fn holds(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> bool {
+    holds_entry(directory, |entry| is_wanted(&entry.file_name().to_string_lossy()))
+}
+
+/// Whether something below a directory is a link. What is beyond a bound may be.
+pub(super) fn holds_link(directory: &Path) -> bool {
+    holds_link_that(directory, |_| true)
+}
+
+/// Whether something below a directory is a link of this kind. What is beyond a bound may be.
+pub(super) fn holds_link_that(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> bool {
+    holds_entry(directory, |entry| {
+        entry.file_type().is_ok_and(|kind| kind.is_symlink()) && is_wanted(&entry.path())
+    })
+}
+
+fn holds_entry(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> bool {
     const ENTRIES: usize = 20_000;
     let mut seen = 0;
     let mut left = vec![directory.to_owned()];
@@ -110,7 +127,7 @@ pub(super) fn holds(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> bool 
         let Ok(entries) = directory.read_dir() else { continue };
         for entry in entries.flatten() {
             seen += 1;
-            if seen > ENTRIES || is_wanted(&entry.file_name().to_string_lossy()) {
+            if seen > ENTRIES || is_wanted(&entry) {
                 return true;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -58,6 +58,10 @@ pub(super) fn judge(
     for path in &given.written {
         classes = classes.and(walk.writes(path));
     }
+    // What was there before cannot be read any more.
+    if verb == "shred" && given.plain.iter().any(|path| walk.names_everything(path)) {
+        classes = classes.with(Class::Destructive);
+    }
     // A wildcard brings options only where a file is named like one.
     let names_only = matches!(effect, Effect::Writes | Effect::Removes | Effect::Permits);
     let brings = |word: &&Word| word.may_be_option() && !walk.matches_plain_names(word);
@@ -161,6 +165,7 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
             });
         }
     }
+    let place = target.or(given.written.first()).cloned().unwrap_or_else(|| Word::of("."));
     let links = verb == "ln" || given.has("ls", "link symbolic-link");
     // A link that leads outside makes an outside place look like an inside one, and one to what git
     // keeps makes that look like any file.
@@ -172,9 +177,12 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
                 PathPlace::Inside | PathPlace::Root | PathPlace::Temporary => {}
             }
         }
-        walk.note_link(target.unwrap_or(&Word::of(".")), &sources);
+        walk.note_link(&place, &sources);
     }
     let deep = verb == "mv" || given.has("aRr", "archive recursive");
+    if deep || given.has("dP", "no-dereference") {
+        walk.note_brought(&place, &sources);
+    }
     for path in &sources {
         walk.note_copy(path);
         // The settings and hooks of another repository come along.

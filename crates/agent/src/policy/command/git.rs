@@ -153,6 +153,8 @@ fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
         "worktree" if known.class == Class::WriteInside => {
             given.plain.iter().take(1).fold(finding, |found, path| found.and(walk.writes(path)))
         }
+        // A link leads to where it led from wherever it is.
+        "mv" if walk.brings_links(&given.plain) => finding.and(Class::WriteOutside),
         "archive" if given.has("", "remote") => finding.and(Class::Network),
         "remote" | "submodule" if known.class == Class::Network => finding.and(Class::WriteInside),
         "fetch" | "pull" | "clone" | "ls-remote" | "push" => remote(walk, task, &given, finding),

@@ -145,6 +145,10 @@ fn shell(walk: &mut Walk<'_>, verb: &str, words: &[Word], input: &StandardInput)
             let taken = words.last().map(Word::known).unwrap_or_default();
             return super::feared(&taken).into();
         };
+        // The words behind it are values that the line calls by number.
+        for word in rest.iter().skip(1) {
+            walk.assign("1", word.clone());
+        }
         walk.payload(line);
         return if rc { code } else { Class::Read.into() };
     }

@@ -96,6 +96,10 @@ fn sed_writes(script: &str) -> Option<Vec<String>> {
             'a' | 'i' | 'c' => {
                 let mut end = line_end(at);
                 while end < characters.len() && characters[end - 1] == '\\' {
+                    // Whether the second of two hides the end of the line depends on the `sed`.
+                    if characters[end - 2] == '\\' {
+                        return None;
+                    }
                     end = line_end(end + 1);
                 }
                 at = end;
@@ -103,7 +107,13 @@ fn sed_writes(script: &str) -> Option<Vec<String>> {
             'r' | 'R' | '#' => at = line_end(at),
             'b' | 't' | 'T' | ':' => {
                 let end = characters[at..].iter().position(|next| ";\n}".contains(*next));
-                at = end.map_or(characters.len(), |end| at + end);
+                let end = end.map_or(characters.len(), |end| at + end);
+                // To some a blank ends a label, and to others a brace is one of its letters.
+                let label: String = characters[at + 1..end].iter().collect();
+                if label.trim().contains([' ', '\t']) || characters.get(end) == Some(&'}') {
+                    return None;
+                }
+                at = end;
             }
             'w' | 'W' => {
                 let end = line_end(at);

@@ -181,10 +181,11 @@ impl<'a> Walk<'a> {
         if named.iter().cloned().chain(values).any(|text| variables::are_mentioned(&text)) {
             self.push(Stage::plain(shown(line), Class::Execute.into()));
         }
-        // Such text is run where a shell calculates with it or expands it as a prompt.
+        // Such text is run where a shell calculates with it or expands it as a prompt. Several values
+        // may make one.
         let hidden = |word: &Word| {
             word.parts.iter().any(|part| match part {
-                WordPart::Quoted(text) => text.contains("$(") || text.contains('`'),
+                WordPart::Quoted(text) => text.contains(['$', '`']),
                 _ => false,
             })
         };
@@ -462,6 +463,11 @@ impl<'a> Walk<'a> {
         self.shared.values.push((name.to_owned(), value));
     }
 
+    /// Notes that the shell calculates with a word.
+    pub(super) fn calculates_with(&mut self, word: &Word) {
+        self.shared.calculates_with(word);
+    }
+
     /// Notes that a verb takes words from its input into variables.
     pub(super) fn takes_words(&mut self) {
         self.brought = true;
@@ -601,7 +607,11 @@ fn brings_words(script: &Script) -> bool {
     let last = script.last().and_then(|list| list.parts.last()).and_then(|(_, all)| all.last());
     match last {
         Some(Command::Simple(simple)) => match simple.words.first().map(Word::literal) {
-            Some(Some(verb)) => VERBS.contains(&verb.rsplit('/').next().unwrap_or(&verb)),
+            Some(Some(verb)) => match verb.rsplit('/').next().unwrap_or(&verb) {
+                // These bring what the line says.
+                "echo" | "printf" => simple.words.iter().any(|word| word.known().contains('[')),
+                verb => VERBS.contains(&verb),
+            },
             Some(None) => true,
             // `$(< file)`
             None => !simple.redirects.is_empty(),

@@ -134,8 +134,10 @@ impl Walk<'_> {
         let path: Option<PathBuf> = below.iter().map(|word| self.plain_path(word)).collect();
         let Some(path) = path else { return false };
         let here = self.here.known.iter();
-        here.map(|here| here.join(&path))
-            .any(|path| place::in_made_repository(&path, self.workspace))
+        here.map(|here| here.join(&path)).any(|path| {
+            self.links.iter().any(|link| path.starts_with(link))
+                || place::in_made_repository(&path, self.workspace)
+        })
     }
 
     /// Notes that a verb makes links to these, with this name or in this directory.
@@ -152,6 +154,39 @@ impl Walk<'_> {
                 self.links.push(link);
             }
         }
+    }
+
+    /// Notes that a verb brings trees as they are to a place. Links come along, and lead to where they
+    /// led from wherever they are.
+    pub(in crate::policy::command) fn note_brought(&mut self, place: &Word, sources: &[&Word]) {
+        if self.brings_links(sources) {
+            self.note_link(place, sources);
+        }
+    }
+
+    /// Whether one of these is a link, or a tree that holds one.
+    pub(in crate::policy::command) fn brings_links(&self, sources: &[&Word]) -> bool {
+        let made = |path: &PathBuf| {
+            self.links.iter().any(|link| self.workspace.join(link).starts_with(path))
+        };
+        let link = |path: &PathBuf| path.is_symlink() || made(path) || place::holds_link(path);
+        sources.iter().any(|source| self.paths(source).iter().any(link))
+    }
+
+    /// Whether a tree holds a link with such a name that leads out of the workspace.
+    pub(in crate::policy::command) fn holds_way_out(
+        &self,
+        word: &Word,
+        is_named: impl Fn(&str) -> bool,
+    ) -> bool {
+        let leads_out = |path: &Path| locate(path, self.workspace) == PathPlace::Outside;
+        let ways = |path: &PathBuf| {
+            place::holds_link_that(path, |link| {
+                let name = link.file_name().unwrap_or_default().to_string_lossy();
+                is_named(&name) && leads_out(link)
+            })
+        };
+        self.paths(word).iter().any(ways)
     }
 
     /// Notes that the stage writes to a path.
