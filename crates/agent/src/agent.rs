@@ -84,7 +84,7 @@ impl Agent {
     pub fn with_settings(&self, settings: Settings) -> Self {
         let own = self.settings();
         let (memory, snapshots) = (own.memory.clone(), own.snapshots.clone());
-        self.sharing(Settings { memory, snapshots, ..settings })
+        self.sharing(Settings { memory, snapshots, sealer: own.sealer.clone(), ..settings })
     }
 
     /// An agent with these settings that shares everything else.

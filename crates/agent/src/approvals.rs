@@ -7,3 +7,4 @@ pub(crate) mod friction;
 pub mod questions;
 pub mod requests;
 pub mod rules;
+pub mod seal;

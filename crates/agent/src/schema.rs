@@ -18,6 +18,7 @@ pub const AGENT: Component = Component {
         Migration::Both(questions::TABLES),
         Migration::Both(snapshots::TABLES),
         Migration::Both(reservations::TABLES),
+        Migration::Both(requests::SEALS),
     ],
 };
 

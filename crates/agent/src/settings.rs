@@ -11,6 +11,7 @@ use mainstay_message::Redactor;
 use mainstay_tools::sandbox::Wishes;
 use mainstay_tools::{EditSlots, Reader, Tool};
 
+use crate::approvals::seal::Sealer;
 use crate::budget::Limits;
 use crate::compaction::Compacting;
 use crate::hooks::Hooks;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub memory: memory::Settings,
     /// Whether a question that a hook raises is answered with yes.
     pub yes: bool,
+    /// Proves what people decide. Without it whoever can write to the store decides.
+    pub sealer: Option<Sealer>,
     /// Knows the secrets that enter neither the record nor a request nor an event.
     pub redactor: Redactor,
 }
@@ -148,6 +151,7 @@ impl Default for Settings {
             hooks: Arc::default(),
             memory: memory::Settings::default(),
             yes: false,
+            sealer: None,
             redactor: Redactor::default(),
         }
     }

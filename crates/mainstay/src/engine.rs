@@ -26,6 +26,7 @@ use crate::interrupt;
 use crate::leftovers;
 use crate::output::Output;
 use crate::paths::Paths;
+use crate::proof;
 
 /// Whose sessions the command line works on.
 const OWNER: &str = "local";
@@ -107,6 +108,7 @@ pub(crate) fn agent(
     let keeper = keeper(&paths, &config)?;
     let mut agent_settings = agent_settings(&config, &over)?;
     agent_settings.edit_slots = edit_slots(&paths);
+    agent_settings.sealer = proof::sealer(&paths, &store, owner)?;
     agent_settings.memory.providers = memory_providers(&config, &keeper)?
         .into_iter()
         .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })

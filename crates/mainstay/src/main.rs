@@ -25,6 +25,7 @@ mod paths;
 mod plain_text;
 mod printing;
 mod progress;
+mod proof;
 mod providers;
 mod redaction;
 mod turn_output;

@@ -26,9 +26,10 @@ pub(crate) fn printable_json(json: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(json.len() + 16);
     for letter in json.chars() {
-        // All of them are in the first plane, and they stand in strings only.
+        // They stand in strings only.
         if hides(letter) {
-            shown.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+            shown.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
             shown.push(letter);
         }
@@ -108,12 +109,14 @@ fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Letters that move the cursor, or make a line read otherwise than it is.
+/// Letters that move the cursor, make a line read otherwise than it is, or hide in it. Those that join
+/// others are words of some languages, and stay.
 pub(crate) fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}'
-            | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+            '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -132,6 +135,7 @@ mod tests {
             ("1%\r50%\r100%\ndone\r\n", "100%\ndone\n"),
             ("a\tb", "a   b"),
             ("abc\u{202e}fed", "abcfed"),
+            ("r\u{200b}m\u{e0041} \u{61c}x\u{2060}\u{ad}", "rm x"),
             ("\u{1b}[", ""),
             ("\u{1b}[3\u{1b}[1mx", "x"),
         ];
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn json_says_the_same_and_does_nothing_to_a_terminal() {
-        let said = "a\u{9b}2J\u{202e}b\u{7f}\u{1b}[2J\n\u{2028}\u{feff}é";
+        let said = "a\u{9b}2J\u{202e}b\u{7f}\u{1b}[2J\n\u{2028}\u{feff}\u{e0041}\u{200b}é";
         let json = serde_json::to_string(&serde_json::json!([said])).unwrap();
         let shown = printable_json(&json);
         assert!(!shown.chars().any(is_unprintable), "{shown:?}");

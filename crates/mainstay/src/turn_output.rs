@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::chat::render::calls::brief;
 use crate::error::Error;
 use crate::paths::Paths;
-use crate::plain_text::printable_json;
+use crate::plain_text::{printable, printable_json};
 use crate::{outlet, printing, redaction, wording};
 
 /// Tells a turn.
@@ -105,18 +105,18 @@ impl TurnOutput {
             }
             TurnEnding::Over(Outcome::Cancelled, None) => say("stopped; what was done is saved"),
             TurnEnding::Over(Outcome::Cancelled, Some(reason)) => {
-                say(&format!("stopped; what was done is saved: {}", reason.trim()));
+                say(&format!("stopped; what was done is saved: {}", one_line(reason)));
             }
             TurnEnding::Over(how, reason) => {
                 let reason = reason.as_deref().unwrap_or(how.as_str());
-                say(&format!("error: {}", reason.trim()));
+                say(&format!("error: {}", one_line(reason)));
                 say(&format!("hint: Everything so far is saved. Continue with `{resume}`."));
             }
             TurnEnding::Parked(parked) => {
                 let resume_at = parked.reason.resume_at();
                 let when =
                     resume_at.map(|at| format!(" until {}", wording::time(at))).unwrap_or_default();
-                say(&format!("parked{when}: {}", parked.text));
+                say(&format!("parked{when}: {}", one_line(&parked.text)));
                 for hint in self.ways_on(&parked.reason, paths, &resume) {
                     say(&format!("hint: {hint}"));
                 }
@@ -142,7 +142,11 @@ impl TurnOutput {
             let answer = paths.command(&format!("answer {} TEXT", question.id));
             let choices = match question.choices.as_slice() {
                 [] => String::new(),
-                choices => format!(" ({})", choices.join(", ")),
+                choices => {
+                    let choices: Vec<String> =
+                        choices.iter().map(|choice| one_line(choice)).collect();
+                    format!(" ({})", choices.join(", "))
+                }
             };
             ways.push(format!("Answer{choices}: `{answer}`."));
         }
@@ -283,6 +287,11 @@ fn say(line: &str) {
     outlet::stderr().put(line.as_bytes(), |missed| {
         format!("note: {missed} lines were not shown, because nobody read them\n").into_bytes()
     });
+}
+
+/// What others wrote, in one line. A sequence that it begins takes up none of our words behind it.
+fn one_line(text: &str) -> String {
+    printable(&wording::unbroken(text)).into_owned()
 }
 
 #[cfg(test)]

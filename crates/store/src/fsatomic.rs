@@ -86,7 +86,7 @@ pub fn exchange(left: &Path, right: &Path) -> io::Result<()> {
 }
 
 /// Puts `from` at `to` durably, unless something is there already.
-pub(crate) fn rename_into_vacancy(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename_into_vacancy(from: &Path, to: &Path) -> io::Result<()> {
     // A hard link fails when the name is taken, on every Unix; a rename would replace it.
     fs::hard_link(from, to)?;
     fs::remove_file(from)?;

@@ -39,6 +39,13 @@ struct Maker {
     left: usize,
 }
 
+/// A secret from the operating system's randomness.
+pub fn random_secret() -> std::io::Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
+    Ok(secret)
+}
+
 impl Maker {
     fn random(&mut self) -> u64 {
         if self.left == 0 {

@@ -73,7 +73,7 @@ pub use error::{Error, Result};
 pub use events::{Event, EventPage, EventReader, Retention};
 pub use filesystem::FileSystem;
 pub use hub::{Listener, SLOW_POLL};
-pub use id::{Id, NotAnId};
+pub use id::{Id, NotAnId, random_secret};
 pub use identity::{Liveness, ProcessIdentity};
 pub use info::Info;
 pub use lease::{Acquired, Holder, Lease};

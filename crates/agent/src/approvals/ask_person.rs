@@ -167,7 +167,8 @@ impl TurnRunner<'_> {
         };
         let agent = &self.session.agent;
         let workspace = &self.session.workplace.workspace;
-        let known = agent.read(|tx| rules::rules_of(tx, agent.parts.owner, workspace))?;
+        let sealer = agent.settings().sealer.as_ref();
+        let known = agent.read(|tx| rules::rules_of(tx, agent.parts.owner, workspace, sealer))?;
         Ok(needs.iter().all(|need| known.iter().any(|rule| rule.covers(need))))
     }
 
@@ -180,6 +181,8 @@ impl TurnRunner<'_> {
         let found = self.session.agent.read(|tx| requests::of_call(tx, session, call))?;
         let holds = |approval: &Approval| {
             approval.is_about(&needed.bound)
+                // What somebody else wrote is no decision: it is asked again.
+                && approval.is_proven(parts.settings.sealer.as_ref())
                 && !matches!(approval.standing, RequestStanding::Expired | RequestStanding::Lapsed)
         };
         if let Some(found) = found.filter(holds) {
@@ -226,11 +229,14 @@ impl TurnRunner<'_> {
         choices: &[String],
     ) -> Result<questions::RecordedQuestion> {
         let owner = self.session.agent.owner();
+        let sealer = self.session.agent.settings().sealer.clone();
         let TurnRef { session, turn } = self.turn.place();
         let call = self.calls[index].id;
         let found = self.session.agent.read(|tx| questions::of_call(tx, session, call))?;
         let same = |asked: &questions::RecordedQuestion| {
-            asked.question.text == requests::storable(text) && asked.question.choices == choices
+            asked.question.text == requests::storable(text)
+                && asked.question.choices == choices
+                && asked.is_proven(sealer.as_ref())
         };
         if let Some(found) = found.filter(same) {
             return Ok(found);
@@ -246,8 +252,9 @@ impl TurnRunner<'_> {
     /// Writes down what the person at hand decided, unless somebody was faster.
     fn note_verdict(&mut self, id: Id, verdict: &Verdict) -> Result<()> {
         let owner = self.session.agent.owner();
+        let sealer = self.session.agent.settings().sealer.clone();
         // Whoever asks was told what a yes takes.
-        let given = Decider { by: HERE, effort: Effort::Word };
+        let given = Decider { by: HERE, effort: Effort::Word, sealer: sealer.as_ref() };
         let came = self.commit(|tx| requests::decide(tx, owner, id, verdict, given))?;
         if let requests::DecideOutcome::TooLate(approval) = came
             && let Some(asker) = &self.session.trust.asker
@@ -260,7 +267,8 @@ impl TurnRunner<'_> {
     fn note_answer(&mut self, id: Id, answer: &str) -> Result<()> {
         let parts = self.session.agent.parts.clone();
         let answer = parts.settings.redactor.text(answer);
-        let came = self.commit(|tx| questions::answer(tx, parts.owner, id, &answer, HERE))?;
+        let given = questions::Answerer { by: HERE, sealer: parts.settings.sealer.as_ref() };
+        let came = self.commit(|tx| questions::answer(tx, parts.owner, id, &answer, given))?;
         if let questions::AnswerOutcome::TooLate(asked) = came
             && let Some(asker) = &self.session.trust.asker
         {

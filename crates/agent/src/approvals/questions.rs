@@ -4,6 +4,7 @@ use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{Id, OwnerId, ReadTx, Row, WriteTx, params};
 
 use crate::approvals::requests::{RequestFilter, TOPIC, storable};
+use crate::approvals::seal::{Sealer, is_proven};
 use crate::{Question, Result};
 
 pub(crate) const TABLES: &str = "
@@ -31,6 +32,8 @@ pub struct RecordedQuestion {
     pub question: Question,
     /// How it stands.
     pub standing: QuestionStanding,
+    /// The seal on the answer.
+    seal: Option<String>,
 }
 
 /// How a question stands.
@@ -59,6 +62,18 @@ pub enum AnswerOutcome {
     /// It was answered before, or the turn went on without an answer; `standing` says which.
     TooLate(RecordedQuestion),
 }
+
+/// Who gave an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Answerer<'a> {
+    /// By whom, for whoever comes too late.
+    pub by: &'a str,
+    /// What proves it. It is `None` where nobody asks for a proof.
+    pub sealer: Option<&'a Sealer>,
+}
+
+/// What is sealed here.
+const KIND: &str = "answer";
 
 /// A question that is to be asked.
 #[derive(Clone, Copy)]
@@ -90,7 +105,7 @@ pub fn answer(
     owner: OwnerId,
     id: Id,
     text: &str,
-    by: &str,
+    given: Answerer<'_>,
 ) -> Result<AnswerOutcome> {
     let asked = get(tx, owner, id)?;
     if asked.standing != QuestionStanding::Open {
@@ -98,9 +113,12 @@ pub fn answer(
     }
     let now = tx.now();
     let text = storable(asked.question.meant(text));
+    let said = [id.to_string(), text.clone(), now.to_string()];
+    let seal = given.sealer.map(|sealer| sealer.seal(KIND, &said.each_ref().map(String::as_str)));
     tx.execute(
-        "UPDATE questions SET answer = ?2, answered_by = ?3, answered_at = ?4 WHERE id = ?1",
-        params![id, text, storable(by), now],
+        "UPDATE questions SET answer = ?2, answered_by = ?3, answered_at = ?4, seal = ?5
+         WHERE id = ?1",
+        params![id, text, storable(given.by), now, seal],
     )?;
     tx.wake(TOPIC)?;
     Ok(AnswerOutcome::Done(get(tx, owner, id)?))
@@ -169,6 +187,15 @@ pub fn delete_session(tx: &mut WriteTx<'_>, session: SessionId) -> Result<()> {
     Ok(())
 }
 
+impl RecordedQuestion {
+    /// Whether a person gave the answer that it has, or nobody did yet.
+    pub(crate) fn is_proven(&self, sealer: Option<&Sealer>) -> bool {
+        let QuestionStanding::Answered { answer, at, .. } = &self.standing else { return true };
+        let (id, at) = (self.question.id.to_string(), at.to_string());
+        is_proven(sealer, self.seal.as_deref(), KIND, &[&id, answer, &at])
+    }
+}
+
 impl Question {
     /// What a person means who types this: the number of a choice stands for it.
     pub fn meant<'a>(&'a self, typed: &'a str) -> &'a str {
@@ -200,7 +227,7 @@ fn select(
 ) -> Result<Vec<RecordedQuestion>> {
     let sql = format!(
         "SELECT q.id, q.session, q.turn, q.call, q.text, q.choices, q.answer, q.answered_by,
-             q.asked_at, q.answered_at, c.state
+             q.asked_at, q.answered_at, c.state, q.seal
          FROM questions q LEFT JOIN calls c ON c.session = q.session AND c.id = q.call
          WHERE {condition} ORDER BY q.asked_at, q.id"
     );
@@ -229,7 +256,7 @@ fn read(row: &Row<'_>) -> mainstay_store::Result<RecordedQuestion> {
         choices: serde_json::from_str(&choices).unwrap_or_default(),
         asked_at,
     };
-    Ok(RecordedQuestion { question, standing })
+    Ok(RecordedQuestion { question, standing, seal: row.get(11)? })
 }
 
 fn unknown(typed: &str) -> mainstay_store::Error {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::seal::{Sealer, is_proven};
 use super::{friction, rules};
 use mainstay_journal::{CallId, SessionId, TurnId, call, session};
 use mainstay_store::{FromValue, Id, OwnerId, ReadTx, Row, ToValue, ValueRef, WriteTx, params};
@@ -61,6 +62,14 @@ CREATE TABLE approval_rules (
 ) STRICT;
 ";
 
+/// What proves that a person decided, answered or said "always". Rows from before have none: a yes that
+/// was not used is asked again.
+pub(crate) const SEALS: &str = "
+ALTER TABLE approvals ADD COLUMN seal TEXT;
+ALTER TABLE approval_rules ADD COLUMN seal TEXT;
+ALTER TABLE questions ADD COLUMN seal TEXT;
+";
+
 /// A request, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
@@ -75,6 +84,9 @@ pub struct Approval {
     /// Binds it to the exact action.
     bound: String,
     rules: Vec<Rule>,
+    /// The seal on the decision, and what it must be on.
+    seal: Option<String>,
+    sealed: Vec<String>,
 }
 
 /// How a request stands.
@@ -110,6 +122,8 @@ pub struct Decider<'a> {
     pub by: &'a str,
     /// What it took.
     pub effort: Effort,
+    /// What proves it. It is `None` where nobody asks for a proof.
+    pub sealer: Option<&'a Sealer>,
 }
 
 /// What it took to give a decision.
@@ -222,14 +236,16 @@ pub fn decide(
     let now = tx.now();
     // A yes can be used as long as the question could be answered.
     let until = now.saturating_add(approval.request.expires_at - approval.request.asked_at);
+    let sealed = sealed(id, &approval.bound, state, said.as_deref(), now, until);
+    let seal = given.sealer.map(|sealer| sealer.seal(KIND, &texts(&sealed)));
     tx.execute(
         "UPDATE approvals SET state = ?2, said = ?3, decided_by = ?4, decided_at = ?5,
-             expires_at = ?6 WHERE id = ?1",
-        params![id, state, said, storable(given.by), now, until],
+             expires_at = ?6, seal = ?7 WHERE id = ?1",
+        params![id, state, said, storable(given.by), now, until, seal],
     )?;
     if state == RequestState::Always {
         for rule in &approval.rules {
-            rules::remember(tx, owner, &approval, rule)?;
+            rules::remember(tx, owner, &approval, rule, given.sealer)?;
         }
     }
     tx.wake(TOPIC)?;
@@ -313,6 +329,47 @@ impl Approval {
     pub(crate) fn is_about(&self, bound: &str) -> bool {
         self.bound == bound
     }
+
+    /// Whether a person decided it as it says, or nobody did yet. What was used is past.
+    pub(crate) fn is_proven(&self, sealer: Option<&Sealer>) -> bool {
+        let decided =
+            matches!(self.standing, RequestStanding::Allowed(_) | RequestStanding::Denied(_));
+        !decided
+            || self.used_at.is_some()
+            || is_proven(sealer, self.seal.as_deref(), KIND, &texts(&self.sealed))
+    }
+}
+
+/// What is sealed here.
+const KIND: &str = "approval";
+
+/// All that a decision says.
+fn sealed(
+    id: Id,
+    bound: &str,
+    state: RequestState,
+    said: Option<&str>,
+    decided_at: i64,
+    expires_at: i64,
+) -> Vec<String> {
+    let state = match state.to_value() {
+        ValueRef::Text(word) => word.to_owned(),
+        _ => String::new(),
+    };
+    let (is_said, said) = (said.is_some(), said.unwrap_or_default());
+    vec![
+        id.to_string(),
+        bound.to_owned(),
+        state,
+        is_said.to_string(),
+        said.to_owned(),
+        decided_at.to_string(),
+        expires_at.to_string(),
+    ]
+}
+
+fn texts(said: &[String]) -> Vec<&str> {
+    said.iter().map(String::as_str).collect()
 }
 
 impl RequestStanding {
@@ -369,7 +426,7 @@ fn select(
     let sql = format!(
         "SELECT a.id, a.session, a.turn, a.call, a.tool, a.class, a.action, a.arguments, a.reason,
              a.rules, a.bound, a.workspace, a.state, a.said, a.decided_by, a.asked_at, a.expires_at,
-             a.decided_at, a.used_at, a.owner, c.state
+             a.decided_at, a.used_at, a.owner, c.state, a.seal
          FROM approvals a LEFT JOIN calls c ON c.session = a.session AND c.id = a.call
          WHERE {condition} ORDER BY a.asked_at, a.id"
     );
@@ -411,6 +468,10 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
             RequestStanding::Denied(decided(Verdict::Deny { reason: row.get(13)? })?)
         }
     };
+    let (id, bound, said): (Id, String, Option<String>) = (row.get(0)?, row.get(10)?, row.get(13)?);
+    let decided_at: Option<i64> = row.get(17)?;
+    let decided_at = decided_at.unwrap_or(asked_at);
+    let sealed = sealed(id, &bound, state, said.as_deref(), decided_at, expires_at);
     let rules: String = row.get(9)?;
     let arguments: String = row.get(7)?;
     // Rules that cannot be parsed are dropped: then "always" counts as once.
@@ -418,7 +479,7 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
     let covered: Vec<String> = rules.iter().map(Rule::describe).collect();
     Ok(Approval {
         request: Request {
-            id: row.get(0)?,
+            id,
             session: row.get(1)?,
             turn: row.get(2)?,
             call: row.get(3)?,
@@ -435,8 +496,10 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
         workspace: row.get(11)?,
         standing,
         used_at,
-        bound: row.get(10)?,
+        bound,
         rules,
+        seal: row.get(21)?,
+        sealed,
     })
 }
 

@@ -6,6 +6,7 @@ use mainstay_store::{Id, OwnerId, ReadTx, WriteTx, params};
 use sha2::{Digest, Sha256};
 
 use super::requests::{Approval, TOPIC, storable};
+use super::seal::{Sealer, is_proven};
 use crate::Result;
 use crate::policy::{ActionClass, Rule};
 
@@ -32,21 +33,29 @@ pub(super) fn remember(
     owner: OwnerId,
     approval: &Approval,
     rule: &Rule,
+    sealer: Option<&Sealer>,
 ) -> Result<()> {
     let Ok(text) = serde_json::to_string(rule) else { return Ok(()) };
+    let text = storable(&text);
     let now = tx.now();
+    let seal =
+        sealer.map(|sealer| sealer.seal(KIND, &[&owner.to_string(), &approval.workspace, &text]));
+    // One that is there without a proof gets it now.
     tx.execute(
-        "INSERT INTO approval_rules (id, owner, workspace, class, rule, print, request, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (owner, print) DO NOTHING",
+        "INSERT INTO approval_rules
+             (id, owner, workspace, class, rule, print, request, created_at, seal)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT (owner, print) DO UPDATE SET seal = excluded.seal",
         params![
             Id::new(),
             owner,
             approval.workspace,
             approval.request.class,
-            storable(&text),
+            text,
             print(&approval.workspace, &text),
             approval.request.id,
-            now
+            now,
+            seal
         ],
     )?;
     Ok(())
@@ -72,12 +81,43 @@ pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<RememberedR
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// The rules that hold for an owner in a workspace.
-pub fn rules_of(tx: &mut ReadTx<'_>, owner: OwnerId, workspace: &Path) -> Result<Vec<Rule>> {
+/// The rules that hold for an owner in a workspace: those that a person is proven to have said.
+pub fn rules_of(
+    tx: &mut ReadTx<'_>,
+    owner: OwnerId,
+    workspace: &Path,
+    sealer: Option<&Sealer>,
+) -> Result<Vec<Rule>> {
     let place = storable(&workspace.to_string_lossy());
-    let here = remembered(tx, owner)?.into_iter().filter(|rule| rule.workspace == place);
-    Ok(here.map(|remembered| remembered.rule).collect())
+    let said_by = owner.to_string();
+    let rows = tx.query(
+        "SELECT rule, seal FROM approval_rules WHERE owner = ?1 AND workspace = ?2",
+        params![owner, place],
+        |row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?)),
+    )?;
+    let proven = rows
+        .into_iter()
+        .filter(|(rule, seal)| is_proven(sealer, seal.as_deref(), KIND, &[&said_by, &place, rule]));
+    // A rule that cannot be parsed is ignored: it lets nothing through.
+    Ok(proven.filter_map(|(rule, _)| serde_json::from_str(&rule).ok()).collect())
 }
+
+/// Seals all rules of an owner as they stand, when there is a secret for the first time.
+pub fn seal_all(tx: &mut WriteTx<'_>, owner: OwnerId, sealer: &Sealer) -> Result<()> {
+    let rows = tx.query(
+        "SELECT id, workspace, rule FROM approval_rules WHERE owner = ?1",
+        params![owner],
+        |row| Ok((row.get::<Id>(0)?, row.get::<String>(1)?, row.get::<String>(2)?)),
+    )?;
+    for (id, workspace, rule) in rows {
+        let seal = sealer.seal(KIND, &[&owner.to_string(), &workspace, &rule]);
+        tx.execute("UPDATE approval_rules SET seal = ?2 WHERE id = ?1", params![id, seal])?;
+    }
+    Ok(())
+}
+
+/// What is sealed here.
+const KIND: &str = "rule";
 
 /// Forgets the rule of this owner whose id begins like this. Returns it.
 pub fn forget(tx: &mut WriteTx<'_>, owner: OwnerId, typed: &str) -> Result<RememberedRule> {

@@ -27,7 +27,7 @@ mod walk;
 mod words;
 mod wrappers;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use parse::Dialect;
 use serde::{Deserialize, Serialize};
@@ -83,18 +83,43 @@ impl Class {
 }
 
 /// A set of classes; never empty, because everything reads.
+///
+/// Two of them have a milder kind, which is kept apart for whoever asks for it and is the same class for
+/// everybody else. The milder kind is the one that has to be said, so that what is forgotten errs on the
+/// strict side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Classes(u8);
+pub struct Classes(u16);
 
 impl Classes {
     /// Only looking.
     pub const READ: Self = Self(1);
 
+    /// Changing files elsewhere, where the line says which.
+    const TOLD_OUTSIDE: Self = Self(1 | 1 << 8);
+
+    /// Destructive for no other reason than that nobody can read what it does.
+    const FEARED: Self = Self(1 | 1 << 9);
+
+    /// The bits that stand for a class, the milder kind included.
+    fn bits(class: Class) -> u16 {
+        let milder = match class {
+            Class::WriteOutside => Self::TOLD_OUTSIDE.0 & !1,
+            Class::Destructive => Self::FEARED.0 & !1,
+            _ => 0,
+        };
+        1 << class as u16 | milder
+    }
+
+    /// Whether it has the class itself, and not only its milder kind.
+    fn has_strictly(self, class: Class) -> bool {
+        self.0 & 1 << class as u16 != 0
+    }
+
     /// With one more.
     #[must_use]
     pub fn with(self, class: Class) -> Self {
-        Self(self.0 | 1 << class as u8)
+        Self(self.0 | 1 << class as u16)
     }
 
     /// Those of both.
@@ -105,12 +130,12 @@ impl Classes {
 
     /// Whether this one is among them.
     pub fn has(self, class: Class) -> bool {
-        self.0 & 1 << class as u8 != 0
+        self.0 & Self::bits(class) != 0
     }
 
     /// Whether every one of these is among the others.
     pub fn within(self, others: Self) -> bool {
-        self.0 & !others.0 == 0
+        self.iter().all(|class| others.has(class))
     }
 
     /// The worst of them.
@@ -142,12 +167,15 @@ pub struct Stage {
     pub prefix: Option<Prefix>,
     /// Whether it may write what sessions that begin in the workspace later are told.
     pub instructs: bool,
+    /// What it writes to outside the workspace, as far as the line says: real paths that exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<PathBuf>,
 }
 
 impl Stage {
     /// A stage that must be asked about each time.
     fn plain(text: String, classes: Classes) -> Self {
-        Self { text, classes, prefix: None, instructs: false }
+        Self { text, classes, prefix: None, instructs: false, outside: Vec::new() }
     }
 }
 
@@ -201,6 +229,30 @@ impl LineJudgement {
     /// The worst that it may do.
     pub fn class(&self) -> Class {
         self.classes().worst()
+    }
+
+    /// What has to be writable outside the workspace so that the line can do what it says: real paths
+    /// that exist now, each a file that it writes, or the directory in which it makes, replaces or
+    /// removes something. Returns `None` if it writes to somewhere that the line does not say.
+    ///
+    /// Code that it runs may want more; of that the line says nothing, and it is not counted here.
+    pub fn outside_paths(&self) -> Option<Vec<PathBuf>> {
+        if self.classes().has_strictly(Class::WriteOutside) {
+            return None;
+        }
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in self.stages.iter().flat_map(|stage| &stage.outside) {
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+        Some(paths)
+    }
+
+    /// Whether it counts as destructive for no other reason than that it, or a part of it, cannot be
+    /// read: nothing in it is seen to destroy something, to become another user or to call Mainstay.
+    pub fn is_only_unclear(&self) -> bool {
+        self.class() == Class::Destructive && !self.classes().has_strictly(Class::Destructive)
     }
 
     /// What "always" would remember: a prefix for every stage that does more than look. Returns `None`
@@ -289,7 +341,7 @@ fn feared(text: &str) -> Classes {
     let classes = Classes::from(Class::WriteOutside)
         .with(Class::Network)
         .with(Class::Execute)
-        .with(Class::Destructive);
+        .and(Classes::FEARED);
     classes.and(verbs::mentioned(text))
 }
 

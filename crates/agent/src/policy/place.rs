@@ -1,5 +1,6 @@
 //! Where a path leads, seen from the workspace.
 
+use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
 /// Where a path leads once links and `..` are followed.
@@ -15,6 +16,17 @@ pub(super) enum PathPlace {
     Temporary,
     /// Anywhere else.
     Outside,
+}
+
+/// What is done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It gets other content, or is made.
+    Written,
+    /// Something is put there: into a directory, or in the place of what is there.
+    Placed,
+    /// It is taken away.
+    Removed,
 }
 
 /// A longer path is no path; following it would take long.
@@ -40,6 +52,21 @@ pub(super) fn locate(path: &Path, workspace: &Path) -> PathPlace {
         }
         Err(_) => PathPlace::Outside,
     }
+}
+
+/// What has to be writable for a change of a path: what it leads to, or the nearest directory above it
+/// that exists, in which its parts are made. Returns `None` for the root of all, which is no answer.
+pub(super) fn writable(path: &Path, change: Change) -> Option<PathBuf> {
+    let path = match change {
+        Change::Written => real(path)?,
+        Change::Placed if path.is_dir() => real(path)?,
+        // The name itself goes, and not what a link leads to.
+        Change::Placed | Change::Removed => {
+            real(path.parent().filter(|_| path.file_name().is_some())?)?
+        }
+    };
+    let there = path.ancestors().find(|path| path.exists())?;
+    (there.parent().is_some()).then(|| there.to_owned())
 }
 
 /// Whether a path leads into what git keeps. Some systems take capital letters for small ones.
@@ -77,6 +104,22 @@ pub(super) fn in_made_repository(directory: &Path, workspace: &Path) -> bool {
 
 /// Whether something below a directory has such a name. What is beyond a bound may.
 pub(super) fn holds(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> bool {
+    holds_entry(directory, |entry| is_wanted(&entry.file_name().to_string_lossy()))
+}
+
+/// Whether something below a directory is a link. What is beyond a bound may be.
+pub(super) fn holds_link(directory: &Path) -> bool {
+    holds_link_that(directory, |_| true)
+}
+
+/// Whether something below a directory is a link of this kind. What is beyond a bound may be.
+pub(super) fn holds_link_that(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> bool {
+    holds_entry(directory, |entry| {
+        entry.file_type().is_ok_and(|kind| kind.is_symlink()) && is_wanted(&entry.path())
+    })
+}
+
+fn holds_entry(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> bool {
     const ENTRIES: usize = 20_000;
     let mut seen = 0;
     let mut left = vec![directory.to_owned()];
@@ -84,7 +127,7 @@ pub(super) fn holds(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> bool 
         let Ok(entries) = directory.read_dir() else { continue };
         for entry in entries.flatten() {
             seen += 1;
-            if seen > ENTRIES || is_wanted(&entry.file_name().to_string_lossy()) {
+            if seen > ENTRIES || is_wanted(&entry) {
                 return true;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

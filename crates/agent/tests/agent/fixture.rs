@@ -205,7 +205,8 @@ impl TestAgent {
         verdict: &Verdict,
         effort: Effort,
     ) -> DecideOutcome {
-        let (id, given) = (approval.request.id, Decider { by: "another process", effort });
+        let (id, given) =
+            (approval.request.id, Decider { by: "another process", effort, sealer: None });
         self.store.write(|tx| requests::decide(tx, self.owner, id, verdict, given)).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! `mainstay answer`
 
 use clap::Args;
-use mainstay_agent::approvals::questions::{self, AnswerOutcome, QuestionStanding};
+use mainstay_agent::approvals::questions::{self, AnswerOutcome, Answerer, QuestionStanding};
 use mainstay_journal::session::root;
 use mainstay_store::ProcessIdentity;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::printing;
 use crate::redaction;
-use crate::{engine, humans_only};
+use crate::{engine, humans_only, proof};
 
 /// Answer a question from the model
 #[derive(Args, Debug)]
@@ -39,10 +39,12 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, Error> {
     let owner = engine::existing_owner(&store, "question", &args.id)?;
     let by = format!("`mainstay answer` ({})", ProcessIdentity::current());
     let text = redaction::typed(&args.text, context)?;
+    let sealer = proof::sealer(&paths, &store, owner)?;
+    let given = Answerer { by: &by, sealer: sealer.as_ref() };
     let (came, session) = store.write(|tx| {
         let found = questions::find(tx, owner, &args.id)?;
         let session = root(tx, found.question.session)?;
-        let came = questions::answer(tx, owner, found.question.id, &text, &by)?;
+        let came = questions::answer(tx, owner, found.question.id, &text, given)?;
         Ok::<_, mainstay_agent::Error>((came, session))
     })?;
     drop(store);

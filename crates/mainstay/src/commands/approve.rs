@@ -15,7 +15,7 @@ use crate::context::{Context, open_existing};
 use crate::error::{Error, Kind};
 use crate::exit::Exit;
 use crate::printing;
-use crate::{engine, humans_only, wording};
+use crate::{engine, humans_only, proof, wording};
 
 /// Allow a call that is waiting for your decision
 ///
@@ -75,9 +75,10 @@ impl Decision<'_> {
         }
         let session = store.read(|tx| root(tx, found.request.session))?;
         let by = format!("`{}` ({})", self.command, ProcessIdentity::current());
+        let sealer = proof::sealer(&paths, &store, owner)?;
         let mut effort = self.effort;
         loop {
-            let given = Decider { by: &by, effort };
+            let given = Decider { by: &by, effort, sealer: sealer.as_ref() };
             let id = found.request.id;
             match store.write(|tx| requests::decide(tx, owner, id, &self.verdict, given))? {
                 DecideOutcome::Done(approval) => return Ok((approval, session)),

@@ -31,6 +31,7 @@ mod past;
 mod postgres;
 mod providers;
 mod providers_gone_bad;
+mod proving;
 mod read_errors;
 mod read_only;
 mod redaction;

@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// What the program writes now.
-const NEWEST: &str = "agent 5, journal 4, memory 1, search 1, skills 1, store 2";
-const VERSIONS: [&str; 4] = [
+const NEWEST: &str = "agent 6, journal 4, memory 1, search 1, skills 1, store 2";
+const VERSIONS: [&str; 5] = [
     "store-1-journal-1-agent-1.db",
     "store-1-journal-2-agent-4.db",
     "store-1-journal-3-agent-4.db",
     "store-1-journal-4-agent-4.db",
+    "store-2-journal-4-agent-5.db",
 ];
 
 /// Puts the store of a version into a world.

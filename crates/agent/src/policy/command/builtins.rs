@@ -73,6 +73,14 @@ pub(super) fn judge(
                 word.may_be_option()
                     && word.literal().is_none_or(|text| text.contains(['x', 'n', 'f']))
             });
+            // Whatever such a variable gets is calculated, and of an array the places are.
+            let calculates = words.iter().any(|word| {
+                let text = word.literal().unwrap_or_default();
+                text.starts_with('-') && text.contains(['i', 'a', 'A'])
+            });
+            if calculates {
+                words.iter().for_each(|word| walk.calculates_with(word));
+            }
             names(walk, words, if exports { Exported::Yes } else { Exported::No })
         }
         "printf" => printf(walk, words),
@@ -80,7 +88,7 @@ pub(super) fn judge(
             if words.is_empty() {
                 read
             } else {
-                Finding::from(Class::Execute).and(Class::Destructive)
+                Finding::from(Class::Execute).and(Classes::FEARED)
             }
         }
         "unalias" => read,
@@ -126,14 +134,29 @@ fn is_set(text: &str) -> bool {
 }
 
 /// A test or a calculation: a place in an array that it is given may hold a command.
-fn calculated(walk: &Walk<'_>, verb: &str, words: &[Word]) -> Finding {
+fn calculated(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Finding {
+    let asks = words.iter().any(may_ask_for_variable);
+    for word in words.iter().filter(|word| word.literal().is_none()) {
+        // `test` takes what it is given for numbers, but for the name of a variable.
+        if verb == "let" || asks && matches!(verb, "test" | "[") {
+            walk.calculates_with(word);
+        }
+    }
     if words.iter().any(|word| walk.hides_code(word)) {
-        return Finding::from(Class::Execute).and(Class::Destructive);
+        return Finding::from(Class::Execute).and(Classes::FEARED);
     }
     if verb == "let" && words.iter().any(|word| variables::are_mentioned(&word.known())) {
         Class::Execute.into()
     } else {
         Class::Read.into()
+    }
+}
+
+/// Whether a word of a test is `-v`, or may be: what follows is a name, with a place in an array.
+fn may_ask_for_variable(word: &Word) -> bool {
+    match word.literal() {
+        Some(text) => text == "-v",
+        None => word.variable().is_some(),
     }
 }
 
@@ -162,6 +185,10 @@ fn printf(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
         None if first.may_be_option() => Class::Execute.into(),
         Some(text) if text == "-v" => {
             let name = words.get(1..2).unwrap_or_default();
+            // What it puts together may be a place in an array.
+            if words.iter().skip(2).any(|word| word.known().contains('[')) {
+                walk.takes_words();
+            }
             names(walk, name, Exported::No)
         }
         Some(text) if text.starts_with("-v") => names(walk, &[Word::of(&text[2..])], Exported::No),

@@ -58,6 +58,10 @@ pub(super) fn judge(
     for path in &given.written {
         classes = classes.and(walk.writes(path));
     }
+    // What was there before cannot be read any more.
+    if verb == "shred" && given.plain.iter().any(|path| walk.names_everything(path)) {
+        classes = classes.with(Class::Destructive);
+    }
     // A wildcard brings options only where a file is named like one.
     let names_only = matches!(effect, Effect::Writes | Effect::Removes | Effect::Permits);
     let brings = |word: &&Word| word.may_be_option() && !walk.matches_plain_names(word);
@@ -104,14 +108,15 @@ fn removes(walk: &Walk<'_>, given: &Given<'_>) -> Classes {
             path.literal().is_none() && (path.may_be_option() || path.variable().is_some());
         walk.note_write(path);
         classes = classes.and(match walk.place(path) {
+            PathPlace::Outside if deep && unsure => walk.removes(path).with(Class::Destructive),
             _ if deep && (unsure || walk.is_repository(path)) => Class::Destructive.into(),
             PathPlace::Inside | PathPlace::Temporary => Class::WriteInside.into(),
             // Everything in the workspace, or its history.
             PathPlace::Root if deep => Class::Destructive.into(),
             PathPlace::Root => Class::WriteInside.into(),
             PathPlace::Git => Class::Destructive.into(),
-            PathPlace::Outside if deep => Class::Destructive.into(),
-            PathPlace::Outside => walk.writes(path),
+            PathPlace::Outside if deep => walk.removes(path).with(Class::Destructive),
+            PathPlace::Outside => walk.removes(path),
         });
     }
     classes
@@ -137,7 +142,8 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
                 sources.push(only);
             }
             Some(last) if !sources.is_empty() => {
-                classes = classes.and(walk.writes(last));
+                let opens = verb == "cp";
+                classes = classes.and(if opens { walk.writes(last) } else { walk.places(last) });
                 target = Some(last);
                 // The last of several may be one of the sources.
                 if last.may_split() {
@@ -155,10 +161,11 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
         for path in &sources {
             classes = classes.and(match walk.place(path) {
                 PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
-                _ => walk.writes(path),
+                _ => walk.removes(path),
             });
         }
     }
+    let place = target.or(given.written.first()).cloned().unwrap_or_else(|| Word::of("."));
     let links = verb == "ln" || given.has("ls", "link symbolic-link");
     // A link that leads outside makes an outside place look like an inside one, and one to what git
     // keeps makes that look like any file.
@@ -170,9 +177,12 @@ fn copies(walk: &mut Walk<'_>, verb: &str, given: &Given<'_>) -> Classes {
                 PathPlace::Inside | PathPlace::Root | PathPlace::Temporary => {}
             }
         }
-        walk.note_link(target.unwrap_or(&Word::of(".")), &sources);
+        walk.note_link(&place, &sources);
     }
     let deep = verb == "mv" || given.has("aRr", "archive recursive");
+    if deep || given.has("dP", "no-dereference") {
+        walk.note_brought(&place, &sources);
+    }
     for path in &sources {
         walk.note_copy(path);
         // The settings and hooks of another repository come along.

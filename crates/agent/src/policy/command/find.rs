@@ -3,7 +3,7 @@
 use super::options::is_listed;
 use super::syntax::Word;
 use super::walk::{Finding, StandardInput, Walk};
-use super::{Class, globs, verbs, wrappers};
+use super::{Class, Classes, globs, verbs, wrappers};
 use crate::policy::place::PathPlace;
 
 /// Options and tests without a value.
@@ -46,6 +46,8 @@ struct Search<'a> {
     leaves_git: Leaves,
     /// Whether links are followed.
     follows: bool,
+    /// Whether it finds files only, and no links to them.
+    only_files: bool,
 }
 
 /// Which repositories a search leaves out.
@@ -59,12 +61,15 @@ enum Leaves {
 }
 
 impl Leaves {
-    fn of(tests: &[&str]) -> Self {
+    fn of(tests: &[&str], starts: &[&Word]) -> Self {
         let left = tests.windows(3).filter(|three| {
             is_listed("! -not", three[0]) && is_listed("-path -ipath -wholename", three[1])
         });
         let mut patterns = left.map(|three| three[2].trim_end_matches(['*', '/']));
-        let git = patterns.clone().any(|pattern| pattern.ends_with("/.git"));
+        // Such a pattern is compared with the whole path, which begins with the start as it is typed.
+        let first = starts.first().and_then(|start| start.literal()).filter(|_| starts.len() == 1);
+        let first = first.map(|start| format!("{}/.git", start.trim_end_matches('/')));
+        let git = first.is_some_and(|first| patterns.clone().any(|pattern| pattern == first));
         match (git, patterns.any(|pattern| pattern == "*/.git")) {
             _ if tests.iter().any(|text| is_listed("-o -or ,", text)) => Self::None,
             (_, true) => Self::All,
@@ -87,8 +92,12 @@ impl<'a> Search<'a> {
                     tests[place],
                 ) && (place == 0 || !is_listed("! -not", tests[place - 1]))
             }),
-            leaves_git: Leaves::of(tests),
+            leaves_git: Leaves::of(tests, starts),
             // An option counts wherever it stands.
+            only_files: (0..tests.len()).any(|place| {
+                tests[place..].starts_with(&["-type", "f"])
+                    && (place == 0 || !is_listed("! -not", tests[place - 1]))
+            }) && !tests.iter().any(|text| is_listed("-o -or ,", text)),
             follows: texts.iter().any(|text| is_listed("-L -follow", text)),
         }
     }
@@ -106,6 +115,13 @@ impl<'a> Search<'a> {
         self.starts.iter().any(reaches) && self.may_be_named(&NAMES_OF_GIT)
     }
 
+    /// Whether it may find a link that leads out of the workspace.
+    fn may_lead_out(&self, walk: &Walk<'_>) -> bool {
+        let leads_out =
+            |start: &&Word| walk.holds_way_out(start, |name| self.may_be_named(&[name]));
+        !self.only_files && self.starts.iter().any(leads_out)
+    }
+
     fn may_be_named(&self, wanted: &[&str]) -> bool {
         self.names.is_empty()
             || self.names.iter().any(|name| {
@@ -118,7 +134,7 @@ impl<'a> Search<'a> {
 
 /// Judges `find` with its words.
 pub(super) fn judge(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
-    let feared = |words: &[Word]| verbs::unlisted(words).and(Class::Destructive);
+    let feared = |words: &[Word]| verbs::unlisted(words).and(Classes::FEARED);
     let literals: Vec<Option<String>> = words.iter().map(Word::literal).collect();
     let is_expression = |text: &str| {
         text.starts_with(['-', '(', '!', ')', ',']) && !matches!(text, "-H" | "-L" | "-P")
@@ -193,7 +209,10 @@ fn values(texts: &[&str], tests: &[&str]) -> Vec<String> {
             return Vec::new();
         }
     }
-    found.filter_map(|place| texts.get(place + 1).map(|text| (*text).to_owned())).collect()
+    let named: Vec<String> =
+        found.filter_map(|place| texts.get(place + 1).map(|text| (*text).to_owned())).collect();
+    // What the shell puts there nobody sees.
+    if named.iter().any(String::is_empty) { Vec::new() } else { named }
 }
 
 /// How many words the command of `-exec` has: a plus ends it only behind braces.
@@ -205,17 +224,21 @@ fn command_length(literals: &[Option<String>]) -> usize {
         .unwrap_or(literals.len())
 }
 
-fn deletes(walk: &Walk<'_>, search: &Search<'_>) -> Class {
+fn deletes(walk: &Walk<'_>, search: &Search<'_>) -> Classes {
     if search.may_be_named(&["agents.md", "claude.md", "skill.md"]) {
         walk.note_any_write();
     }
     let worst = search.starts.iter().map(|start| match walk.place(start) {
-        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside,
-        PathPlace::Root if search.filtered => Class::WriteInside,
-        PathPlace::Root | PathPlace::Git | PathPlace::Outside => Class::Destructive,
+        PathPlace::Temporary | PathPlace::Inside => Class::WriteInside.into(),
+        PathPlace::Root if search.filtered => Class::WriteInside.into(),
+        PathPlace::Root | PathPlace::Git => Class::Destructive.into(),
+        PathPlace::Outside => walk.removes(start).with(Class::Destructive),
     });
-    let worst = worst.max().unwrap_or(Class::Destructive);
-    if search.may_find_git(walk) || search.follows { Class::Destructive } else { worst }
+    let mut classes = worst.fold(Classes::READ, Classes::and);
+    if search.may_find_git(walk) || search.follows {
+        classes = classes.with(Class::Destructive);
+    }
+    if search.follows { classes.with(Class::WriteOutside) } else { classes }
 }
 
 /// Where a command runs: where `find` does, or beside what it found.
@@ -256,7 +279,7 @@ fn runs(walk: &mut Walk<'_>, search: &Search<'_>, command: &[Word], whence: When
         if everything && is_listed("rm mv unlink shred truncate", &verb) {
             finding = finding.and(Class::Destructive);
         }
-        if search.follows {
+        if search.follows || search.may_lead_out(walk) {
             finding = finding.and(Class::WriteOutside);
         }
     }

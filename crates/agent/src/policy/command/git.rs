@@ -24,7 +24,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, verb: &str, words: &[Word]) -> Option<F
             if names_value && !word.may_split() {
                 return Some(code);
             } else {
-                return Some(code.and(Class::Destructive));
+                return Some(code.and(Classes::FEARED));
             }
         };
         match text.as_str() {
@@ -134,7 +134,7 @@ fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
     let Ok(given) = Options::read_by(known.options, rest) else { return unlisted(task, words) };
     let code = Finding::from(Class::Execute);
     if given.hidden {
-        return if known.class == Class::Read { code } else { code.and(Class::Destructive) };
+        return if known.class == Class::Read { code } else { code.and(Classes::FEARED) };
     }
     let (letters, names) = known.losing;
     let mut finding = if given.has(letters, names) {
@@ -153,6 +153,8 @@ fn judge_task(walk: &Walk<'_>, task: &str, rest: &[Word]) -> Finding {
         "worktree" if known.class == Class::WriteInside => {
             given.plain.iter().take(1).fold(finding, |found, path| found.and(walk.writes(path)))
         }
+        // A link leads to where it led from wherever it is.
+        "mv" if walk.brings_links(&given.plain) => finding.and(Class::WriteOutside),
         "archive" if given.has("", "remote") => finding.and(Class::Network),
         "remote" | "submodule" if known.class == Class::Network => finding.and(Class::WriteInside),
         "fetch" | "pull" | "clone" | "ls-remote" | "push" => remote(walk, task, &given, finding),

@@ -5,7 +5,7 @@ use super::parse::{Dialect, Parser, ParserState};
 use super::syntax::{Command, Word};
 use super::verbs::{is_plain, mentioned};
 use super::walk::{Finding, StandardInput, Walk};
-use super::{Class, awk, verbs};
+use super::{Class, Classes, awk, verbs};
 
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish"];
 
@@ -110,7 +110,7 @@ fn shell(walk: &mut Walk<'_>, verb: &str, words: &[Word], input: &StandardInput)
             if commands || !word.may_be_option() {
                 break;
             } else {
-                return code.and(Class::Destructive);
+                return code.and(Classes::FEARED);
             }
         };
         // A line may begin like an option.
@@ -145,6 +145,10 @@ fn shell(walk: &mut Walk<'_>, verb: &str, words: &[Word], input: &StandardInput)
             let taken = words.last().map(Word::known).unwrap_or_default();
             return super::feared(&taken).into();
         };
+        // The words behind it are values that the line calls by number.
+        for word in rest.iter().skip(1) {
+            walk.assign("1", word.clone());
+        }
         walk.payload(line);
         return if rc { code } else { Class::Read.into() };
     }
@@ -169,7 +173,7 @@ fn shell(walk: &mut Walk<'_>, verb: &str, words: &[Word], input: &StandardInput)
         StandardInput::Nothing if rest.is_empty() && rc => code,
         StandardInput::Nothing if rest.is_empty() => Class::Read.into(),
         StandardInput::File => code,
-        _ => code.and(Class::Destructive),
+        _ => code.and(Classes::FEARED),
     }
 }
 

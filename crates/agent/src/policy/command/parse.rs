@@ -59,6 +59,16 @@ pub(super) struct ParserState {
     pub(super) fed: bool,
 }
 
+impl ParserState {
+    /// Notes that a shell calculates with a word: what variables bring is calculated too, and a place
+    /// in an array there may hold a command.
+    pub(super) fn calculates_with(&mut self, word: &Word) {
+        self.runs_values = true;
+        self.calculates = true;
+        self.calculated.push(word.known());
+    }
+}
+
 impl<'a> Parser<'a> {
     pub(super) fn new(
         text: &str,
@@ -427,7 +437,14 @@ impl<'a> Parser<'a> {
                         _ => Word::anything(),
                     });
                 }
-                Some(_) => words.push(self.word()?),
+                Some(first) => {
+                    let word = self.word()?;
+                    // What stands in brackets is calculated.
+                    if first == '[' {
+                        self.shared.calculates_with(&word);
+                    }
+                    words.push(word);
+                }
             }
         }
     }
@@ -439,9 +456,7 @@ impl<'a> Parser<'a> {
             if self.at_keyword("]]") {
                 self.skip(2)?;
                 if words.iter().any(calculates) {
-                    self.shared.runs_values = true;
-                    self.shared.calculates = true;
-                    self.shared.calculated.extend(words.iter().map(Word::known));
+                    words.iter().for_each(|word| self.shared.calculates_with(word));
                 }
                 return Ok(words);
             }

@@ -36,8 +36,9 @@ pub(super) fn judge(walk: &Walk<'_>, words: &[Word]) -> Finding {
     if !given.has("i", "in-place") {
         return classes.into();
     }
+    // A new file takes the place of each.
     for path in &files {
-        classes = classes.and(walk.writes(path));
+        classes = classes.and(walk.removes(path));
     }
     // The name of a copy that is kept may lead to another directory.
     let copies = given.values("i").chain(given.values("in-place"));
@@ -95,6 +96,10 @@ fn sed_writes(script: &str) -> Option<Vec<String>> {
             'a' | 'i' | 'c' => {
                 let mut end = line_end(at);
                 while end < characters.len() && characters[end - 1] == '\\' {
+                    // Whether the second of two hides the end of the line depends on the `sed`.
+                    if characters[end - 2] == '\\' {
+                        return None;
+                    }
                     end = line_end(end + 1);
                 }
                 at = end;
@@ -102,7 +107,13 @@ fn sed_writes(script: &str) -> Option<Vec<String>> {
             'r' | 'R' | '#' => at = line_end(at),
             'b' | 't' | 'T' | ':' => {
                 let end = characters[at..].iter().position(|next| ";\n}".contains(*next));
-                at = end.map_or(characters.len(), |end| at + end);
+                let end = end.map_or(characters.len(), |end| at + end);
+                // To some a blank ends a label, and to others a brace is one of its letters.
+                let label: String = characters[at + 1..end].iter().collect();
+                if label.trim().contains([' ', '\t']) || characters.get(end) == Some(&'}') {
+                    return None;
+                }
+                at = end;
             }
             'w' | 'W' => {
                 let end = line_end(at);

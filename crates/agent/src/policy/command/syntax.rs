@@ -148,7 +148,8 @@ impl Word {
     pub(super) fn may_split(&self) -> bool {
         self.parts.iter().any(|part| match part {
             WordPart::Variable { quoted, .. } | WordPart::Unknown { quoted } => !quoted,
-            WordPart::Pattern(_) => true,
+            // A home with a blank in it stays one word.
+            WordPart::Pattern(text) => text != "~",
             WordPart::Quoted(_) | WordPart::Bare(_) => false,
         })
     }

@@ -83,6 +83,23 @@ const HARMLESS: [&str; 22] = [
 /// Programs that show text. Naming one that shows it plainly is harmless.
 const PAGERS: [&str; 4] = ["PAGER", "GIT_PAGER", "MANPAGER", "GH_PAGER"];
 
+/// Names that are numbers: the shell calculates what they get.
+const CALCULATED: [&str; 13] = [
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "OPTIND",
+    "HISTCMD",
+    "LINENO",
+    "BASHPID",
+    "PPID",
+    "UID",
+    "EUID",
+    "SHLVL",
+    "EPOCHSECONDS",
+    "TMOUT",
+];
+
 fn among(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| match known.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -96,10 +113,9 @@ fn is_harmless(name: &str, value: Option<&str>) -> bool {
 
 /// What it does to give a variable a value that the shell keeps.
 pub(super) fn assigned(name: &str, value: Option<&str>) -> Classes {
-    if is_harmless(name, value) || !among(name, &COMMANDING) {
-        return Classes::READ;
-    }
-    Class::Execute.into()
+    let is_number = || value.is_some_and(|value| value.chars().all(|next| next.is_ascii_digit()));
+    let commands = among(name, &COMMANDING) || CALCULATED.contains(&name) && !is_number();
+    if is_harmless(name, value) || !commands { Classes::READ } else { Class::Execute.into() }
 }
 
 /// What it does to give a variable a value that commands get to see.

@@ -227,6 +227,8 @@ pub(super) fn mentioned(text: &str) -> Classes {
     let shortened: String = text.chars().take(20_000).collect();
     // A shell takes these away, and a verb may have them in it.
     let unquoted = shortened.replace(['\\', '\'', '"'], "");
+    // A redirection or a brace ends a word, and none is needed before the next.
+    let unquoted = unquoted.replace(['<', '>', '{', '}'], " ");
     dangerous_tail(&[Word::of(shortened), Word::of(unquoted)])
 }
 

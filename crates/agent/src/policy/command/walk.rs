@@ -2,7 +2,7 @@
 
 mod paths;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use super::parse::{Dialect, Parser, ParserState, TOO_DEEP, TOO_LONG, Unreadable};
@@ -119,6 +119,8 @@ pub(super) struct Walk<'a> {
     links: Vec<PathBuf>,
     /// Whether the stage that is judged may write what later sessions are told.
     instructs: Cell<bool>,
+    /// What the stage that is judged writes to outside the workspace, where the line says it.
+    outside: RefCell<Vec<PathBuf>>,
 }
 
 /// Walks through a line as one kind of shell reads it.
@@ -156,6 +158,7 @@ impl<'a> Walk<'a> {
             brought: false,
             links: Vec::new(),
             instructs: Cell::new(false),
+            outside: RefCell::default(),
         }
     }
 
@@ -178,10 +181,11 @@ impl<'a> Walk<'a> {
         if named.iter().cloned().chain(values).any(|text| variables::are_mentioned(&text)) {
             self.push(Stage::plain(shown(line), Class::Execute.into()));
         }
-        // Such text is run where a shell calculates with it or expands it as a prompt.
+        // Such text is run where a shell calculates with it or expands it as a prompt. Several values
+        // may make one.
         let hidden = |word: &Word| {
             word.parts.iter().any(|part| match part {
-                WordPart::Quoted(text) => text.contains("$(") || text.contains('`'),
+                WordPart::Quoted(text) => text.contains(['$', '`']),
                 _ => false,
             })
         };
@@ -246,6 +250,7 @@ impl<'a> Walk<'a> {
             last.classes = last.classes.and(stage.classes);
             last.prefix = None;
             last.instructs |= stage.instructs;
+            last.outside.extend(stage.outside);
         }
     }
 
@@ -334,11 +339,12 @@ impl<'a> Walk<'a> {
         if compound.kind == CompoundKind::Test
             && compound.words.iter().any(|word| self.hides_code(word))
         {
-            classes = classes.with(Class::Execute).with(Class::Destructive);
+            classes = classes.with(Class::Execute).and(Classes::FEARED);
         }
         if classes != Classes::READ {
-            let instructs = self.instructs.take();
-            self.push(Stage { instructs, ..Stage::plain("a redirection".to_owned(), classes) });
+            let plain = Stage::plain("a redirection".to_owned(), classes);
+            let (instructs, outside) = (self.instructs.take(), self.outside.take());
+            self.push(Stage { instructs, outside, ..plain });
         }
         let is_loop = compound.kind == CompoundKind::Loop;
         self.repeated += u32::from(is_loop);
@@ -385,8 +391,8 @@ impl<'a> Walk<'a> {
                 && !classes.has(Class::WriteOutside)
         });
         let prefix = words.map(|words| Prefix { words, classes });
-        let instructs = self.instructs.take();
-        self.push(Stage { text: shown(&simple.text), classes, prefix, instructs });
+        let (instructs, outside) = (self.instructs.take(), self.outside.take());
+        self.push(Stage { text: shown(&simple.text), classes, prefix, instructs, outside });
     }
 
     /// What a verb with these arguments does.
@@ -414,15 +420,15 @@ impl<'a> Walk<'a> {
             return finding;
         }
         let code = Finding::from(Class::Execute);
-        let Some(name) = verb.variable() else { return code.and(Class::Destructive) };
+        let Some(name) = verb.variable() else { return code.and(Classes::FEARED) };
         if name.chars().all(|next| !next.is_ascii_alphabetic() && next != '_') {
             // The words of a function's or a script's caller.
-            return code.and(Class::Destructive);
+            return code.and(Classes::FEARED);
         }
         let mut classes = code.classes;
         // Where words part at other signs, nobody sees where.
         if !self.values_of("IFS").is_empty() {
-            classes = classes.with(Class::Destructive);
+            classes = classes.and(Classes::FEARED);
         }
         for value in self.values_of(name) {
             match value.literal() {
@@ -431,7 +437,7 @@ impl<'a> Walk<'a> {
                     let words: Vec<Word> = split.chain(arguments.iter().cloned()).collect();
                     classes = classes.and(self.verb(&words, input).classes);
                 }
-                None => classes = classes.with(Class::Destructive),
+                None => classes = classes.and(Classes::FEARED),
             }
         }
         classes.into()
@@ -455,6 +461,11 @@ impl<'a> Walk<'a> {
     /// Notes what a verb gives to a variable.
     pub(super) fn assign(&mut self, name: &str, value: Word) {
         self.shared.values.push((name.to_owned(), value));
+    }
+
+    /// Notes that the shell calculates with a word.
+    pub(super) fn calculates_with(&mut self, word: &Word) {
+        self.shared.calculates_with(word);
     }
 
     /// Notes that a verb takes words from its input into variables.
@@ -596,7 +607,11 @@ fn brings_words(script: &Script) -> bool {
     let last = script.last().and_then(|list| list.parts.last()).and_then(|(_, all)| all.last());
     match last {
         Some(Command::Simple(simple)) => match simple.words.first().map(Word::literal) {
-            Some(Some(verb)) => VERBS.contains(&verb.rsplit('/').next().unwrap_or(&verb)),
+            Some(Some(verb)) => match verb.rsplit('/').next().unwrap_or(&verb) {
+                // These bring what the line says.
+                "echo" | "printf" => simple.words.iter().any(|word| word.known().contains('[')),
+                verb => VERBS.contains(&verb),
+            },
             Some(None) => true,
             // `$(< file)`
             None => !simple.redirects.is_empty(),

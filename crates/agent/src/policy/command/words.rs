@@ -284,7 +284,7 @@ impl Parser<'_> {
         if self.looking_at("@P") {
             return Err("it runs the value of a variable");
         }
-        if indirect || matches!(self.peek(), Some('@' | '[')) {
+        if indirect || matches!(self.peek(), Some('@' | '*' | '[')) {
             // The value of a variable may name another, be calculated, or be run as a prompt.
             self.shared.runs_values = true;
         }

@@ -156,7 +156,7 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
     while let Some(word) = words.get(place) {
         let head = word.head();
         let Some(text) = word.literal().or_else(|| head.contains('=').then(|| head.clone())) else {
-            return feared(words).and(Class::Destructive);
+            return feared(words).and(Classes::FEARED);
         };
         if matches!(text.as_str(), "-" | "-i" | "--ignore-environment") {
             // What keeps programs from running others may stand in the environment.
@@ -204,11 +204,11 @@ fn env(walk: &mut Walk<'_>, words: &[Word], input: &StandardInput) -> Finding {
 
 fn xargs(walk: &mut Walk<'_>, words: &[Word]) -> Finding {
     let Ok(options) = XARGS.read_own(words) else {
-        return feared_verb(walk, words, &StandardInput::Nothing).and(Class::Destructive);
+        return feared_verb(walk, words, &StandardInput::Nothing).and(Classes::FEARED);
     };
     let first = options.first_plain;
     if !options_are_plain(&words[..first]) {
-        return feared(words).and(Class::Destructive);
+        return feared(words).and(Classes::FEARED);
     }
     if options.plain.is_empty() {
         // Without a verb it echoes.

@@ -22,7 +22,17 @@ fn waiting(test: &TestAgent) -> Vec<RecordedQuestion> {
 
 fn answer(test: &TestAgent, asked: &RecordedQuestion, text: &str) -> AnswerOutcome {
     let (store, owner) = (&test.store, test.owner);
-    store.write(|tx| questions::answer(tx, owner, asked.question.id, text, "me")).unwrap()
+    store
+        .write(|tx| {
+            questions::answer(
+                tx,
+                owner,
+                asked.question.id,
+                text,
+                questions::Answerer { by: "me", sealer: None },
+            )
+        })
+        .unwrap()
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(in crate::policy::command) const PROGRAMS: [(&str, Options, usize); 14] = [
     ("chronic", Options { letters: "ve", names: "" }, 0),
     ("busybox toybox", Options::NONE, 0),
     ("command", Options { letters: "p", names: "" }, 0),
-    ("exec", Options { letters: "cla:", names: "" }, 0),
+    ("exec", Options { letters: "la:", names: "" }, 0),
 ];
 
 pub(in crate::policy::command) const XARGS: Options = Options {

@@ -7,7 +7,7 @@ use crate::policy::command::globs::Pattern;
 use crate::policy::command::syntax::{Word, WordPart};
 use crate::policy::command::verbs::is_plain;
 use crate::policy::command::{Class, Classes};
-use crate::policy::place::{self, PathPlace, locate};
+use crate::policy::place::{self, Change, PathPlace, locate};
 
 impl Walk<'_> {
     /// The same words, with the values of variables that have one for all the line to see.
@@ -134,8 +134,10 @@ impl Walk<'_> {
         let path: Option<PathBuf> = below.iter().map(|word| self.plain_path(word)).collect();
         let Some(path) = path else { return false };
         let here = self.here.known.iter();
-        here.map(|here| here.join(&path))
-            .any(|path| place::in_made_repository(&path, self.workspace))
+        here.map(|here| here.join(&path)).any(|path| {
+            self.links.iter().any(|link| path.starts_with(link))
+                || place::in_made_repository(&path, self.workspace)
+        })
     }
 
     /// Notes that a verb makes links to these, with this name or in this directory.
@@ -152,6 +154,39 @@ impl Walk<'_> {
                 self.links.push(link);
             }
         }
+    }
+
+    /// Notes that a verb brings trees as they are to a place. Links come along, and lead to where they
+    /// led from wherever they are.
+    pub(in crate::policy::command) fn note_brought(&mut self, place: &Word, sources: &[&Word]) {
+        if self.brings_links(sources) {
+            self.note_link(place, sources);
+        }
+    }
+
+    /// Whether one of these is a link, or a tree that holds one.
+    pub(in crate::policy::command) fn brings_links(&self, sources: &[&Word]) -> bool {
+        let made = |path: &PathBuf| {
+            self.links.iter().any(|link| self.workspace.join(link).starts_with(path))
+        };
+        let link = |path: &PathBuf| path.is_symlink() || made(path) || place::holds_link(path);
+        sources.iter().any(|source| self.paths(source).iter().any(link))
+    }
+
+    /// Whether a tree holds a link with such a name that leads out of the workspace.
+    pub(in crate::policy::command) fn holds_way_out(
+        &self,
+        word: &Word,
+        is_named: impl Fn(&str) -> bool,
+    ) -> bool {
+        let leads_out = |path: &Path| locate(path, self.workspace) == PathPlace::Outside;
+        let ways = |path: &PathBuf| {
+            place::holds_link_that(path, |link| {
+                let name = link.file_name().unwrap_or_default().to_string_lossy();
+                is_named(&name) && leads_out(link)
+            })
+        };
+        self.paths(word).iter().any(ways)
     }
 
     /// Notes that the stage writes to a path.
@@ -204,6 +239,20 @@ impl Walk<'_> {
 
     /// What writing to a path does.
     pub(in crate::policy::command) fn writes(&self, word: &Word) -> Classes {
+        self.changes(word, Change::Written)
+    }
+
+    /// What it does to put something into a directory, or in the place of what is there.
+    pub(in crate::policy::command) fn places(&self, word: &Word) -> Classes {
+        self.changes(word, Change::Placed)
+    }
+
+    /// What it does to take a path away.
+    pub(in crate::policy::command) fn removes(&self, word: &Word) -> Classes {
+        self.changes(word, Change::Removed)
+    }
+
+    fn changes(&self, word: &Word, change: Change) -> Classes {
         let head = word.head();
         if let Some(device) = head.strip_prefix("/dev/") {
             const HARMLESS: [&str; 6] = ["null", "stdout", "stderr", "tty", "full", "zero"];
@@ -213,7 +262,7 @@ impl Walk<'_> {
             return if harmless {
                 Classes::READ
             } else if device.starts_with("shm/") {
-                Class::WriteOutside.into()
+                self.outside(word, Change::Written)
             } else {
                 Class::Destructive.into()
             };
@@ -228,10 +277,59 @@ impl Walk<'_> {
             PathPlace::Git => Class::Execute.into(),
             // Of several places the others count too.
             PathPlace::Outside if self.may_be_in_git(word) => {
-                Classes::from(Class::WriteOutside).with(Class::Execute)
+                self.outside(word, change).with(Class::Execute)
             }
-            PathPlace::Outside => Class::WriteOutside.into(),
+            PathPlace::Outside => self.outside(word, change),
         }
+    }
+
+    /// Changes something outside the workspace, and notes what has to be writable for that if the line
+    /// says it.
+    fn outside(&self, word: &Word, change: Change) -> Classes {
+        match self.needs_outside(word, change) {
+            Some(paths) => {
+                self.outside.borrow_mut().extend(paths);
+                Classes::TOLD_OUTSIDE
+            }
+            None => Class::WriteOutside.into(),
+        }
+    }
+
+    fn needs_outside(&self, word: &Word, change: Change) -> Option<Vec<PathBuf>> {
+        let path = self.plain_path(word).or_else(|| self.homely_path(word))?;
+        // Once it runs, a link that the line makes leads elsewhere.
+        if !self.links.is_empty() || self.here.others && path.is_relative() {
+            return None;
+        }
+        let mut needed = Vec::new();
+        for here in &self.here.known {
+            let path = self.workspace.join(here).join(&path);
+            match locate(&path, self.workspace) {
+                PathPlace::Outside => needed.push(place::writable(&path, change)?),
+                PathPlace::Inside | PathPlace::Root | PathPlace::Git | PathPlace::Temporary => {}
+            }
+        }
+        Some(needed)
+    }
+
+    /// A path that is known but for the home that it begins with.
+    fn homely_path(&self, word: &Word) -> Option<PathBuf> {
+        let (first, rest) = word.parts.split_first()?;
+        let is_home = match first {
+            WordPart::Pattern(sign) => sign == "~",
+            WordPart::Variable { name, .. } => name == "HOME",
+            _ => false,
+        };
+        if !is_home || !self.values_of("HOME").is_empty() {
+            return None;
+        }
+        let home = std::env::home_dir().filter(|home| home.to_str().is_some_and(is_plain))?;
+        if rest.is_empty() {
+            return Some(home);
+        }
+        let rest = self.plain_path(&Word { parts: rest.to_vec() })?;
+        // What follows without a stroke is the name of another user.
+        Some(home.join(rest.strip_prefix("/").ok()?))
     }
 
     /// Whether a path leads to what git keeps from one of the directories in which it may start.

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use mainstay_agent::policy::command::judge;
+use mainstay_agent::policy::command::{Class, judge};
 
-use super::effects::{self, Effect, RECORD, WORKSPACE};
+use super::effects::{self, Effect, RECORD, Tree, WORKSPACE};
 use super::generate::{self, PROGRAMS, Program, TASKS};
 
 /// Programs that are not real there.
@@ -199,47 +199,72 @@ pub(crate) fn compare(seed: u64, wanted: u32, known: &[String]) -> Outcome {
     furnish();
     let mut random = Rng::with_seed(seed);
     let programs = programs();
-    let listener = TcpListener::bind("127.0.0.1:7777").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let _ = std::fs::write(RECORD, "");
-    let pristine = effects::tree();
-    let mut before = pristine.clone();
-    let mut outcome = Outcome::default();
-    while outcome.ran < wanted && outcome.made < wanted * 6 {
+    let mut trial = Trial::begin();
+    while trial.outcome.ran < wanted && trial.outcome.made < wanted * 6 {
         let line = generate::line(&mut random, &programs, known);
         let program = if random.u8(..3) == 0 { "/bin/sh" } else { "/bin/bash" };
-        outcome.made += 1;
+        trial.line(program, line);
+    }
+    trial.outcome
+}
+
+/// Runs each of these lines once, with both shells, and compares what they did with their class.
+pub(crate) fn compare_all(lines: &[String]) -> Outcome {
+    furnish();
+    let mut trial = Trial::begin();
+    for line in lines {
+        trial.line("/bin/bash", line.clone());
+        trial.line("/bin/sh", line.clone());
+    }
+    trial.outcome
+}
+
+/// Lines that are run one after the other, each in the same box.
+struct Trial {
+    listener: TcpListener,
+    pristine: Tree,
+    before: Tree,
+    outcome: Outcome,
+}
+
+impl Trial {
+    fn begin() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:7777").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let _ = std::fs::write(RECORD, "");
+        let pristine = effects::tree();
+        Self { listener, before: pristine.clone(), pristine, outcome: Outcome::default() }
+    }
+
+    /// Runs a line, notes what it did and puts everything back.
+    fn line(&mut self, program: &str, line: String) {
+        self.outcome.made += 1;
         let judged = judge(&line, Path::new(WORKSPACE));
         let succeeded = run(program, &line);
         let after = effects::tree();
-        let different = effects::differences(&before, &after);
-        let mut did = effects::of_differences(&before, &after, &different);
+        let different = effects::differences(&self.before, &after);
+        let mut did = effects::of_differences(&self.before, &after, &different);
         did.extend(effects::of_programs());
-        while let Ok((stream, _)) = listener.accept() {
+        while let Ok((stream, _)) = self.listener.accept() {
             drop(stream);
-            let least = mainstay_agent::policy::command::Class::Network;
-            did.push(Effect { least, what: "opened a connection".to_owned() });
+            did.push(Effect { least: Class::Network, what: "opened a connection".to_owned() });
         }
         if !different.is_empty() {
-            effects::restore(&pristine, &different);
-            before = effects::tree();
+            effects::restore(&self.pristine, &different);
+            self.before = effects::tree();
         }
         if !succeeded && did.is_empty() {
-            continue;
+            return;
         }
-        outcome.ran += 1;
+        self.outcome.ran += 1;
         let class = judged.class();
-        *outcome.classes.entry(format!("{class:?}")).or_default() += 1;
-        let worse: Vec<String> = did
-            .into_iter()
-            .filter(|effect| effect.least > class)
-            .map(|effect| effect.what)
-            .collect();
+        *self.outcome.classes.entry(format!("{class:?}")).or_default() += 1;
+        let worse = did.into_iter().filter(|effect| effect.least > class);
+        let worse: Vec<String> = worse.map(|effect| effect.what).collect();
         if !worse.is_empty() {
-            outcome.worse.push(Worse { line, judged: format!("{class:?}"), did: worse });
+            self.outcome.worse.push(Worse { line, judged: format!("{class:?}"), did: worse });
         }
     }
-    outcome
 }
 
 /// Runs a line and ends all that it left. Returns whether it succeeded.
