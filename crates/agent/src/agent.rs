@@ -8,6 +8,7 @@ use mainstay_journal::turn::TurnChoices;
 use mainstay_llm::{Candidate, Client};
 use mainstay_message::Redactor;
 use mainstay_store::{Acquired, Holder, OwnerId, ReadTx, Store, WriteTx};
+use mainstay_tools::sandbox::Wishes;
 use mainstay_tools::{Keeper, Tool};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -108,6 +109,11 @@ impl Agent {
     /// The models it asks, the first one first.
     pub fn chain(&self) -> &[Arc<Candidate>] {
         &self.settings().chain
+    }
+
+    /// What the configuration says about the sandbox.
+    pub fn sandbox(&self) -> &Wishes {
+        &self.parts.settings.sandbox
     }
 
     /// What is written with every turn that it begins or takes up.

@@ -96,6 +96,7 @@ fn decision(approval: &Approval) -> Option<(i64, String)> {
     };
     let what = match &decided.verdict {
         Verdict::Once => "allowed once".to_owned(),
+        Verdict::Session => "allowed for the session".to_owned(),
         Verdict::Always => "allowed always".to_owned(),
         Verdict::Deny { reason: None } => "denied".to_owned(),
         Verdict::Deny { reason: Some(reason) } => format!("denied ({reason})"),

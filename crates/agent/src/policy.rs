@@ -1,12 +1,15 @@
 //! The policy: what may be done without asking.
 
 pub mod command;
+mod leaving;
 mod place;
 mod rule;
 mod tainted;
 
 use std::path::Path;
 
+use leaving::Leaving;
+use mainstay_journal::turn::Mode;
 use mainstay_store::{FromValue, ToValue, ValueRef};
 use mainstay_tools::{Action, Grant};
 use place::PathPlace;
@@ -51,6 +54,9 @@ pub enum Decision {
 /// A decision for every kind of action. It is plain data: a profile can bring another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
+    /// What holds commands: in a [boxed](Mode::is_boxed) mode the kernel does, and a line that nobody can
+    /// read is code like any other.
+    pub mode: Mode,
     /// Looking at something, also by commands that do nothing else.
     pub read: Decision,
     /// Changing files in the workspace, also by commands that do nothing else.
@@ -72,7 +78,15 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self {
+        Self::of_mode(Mode::Ask)
+    }
+}
+
+impl Policy {
+    /// What a mode allows, asks and denies where the user says nothing else.
+    pub fn of_mode(mode: Mode) -> Self {
+        let asking = Self {
+            mode,
             read: Decision::Allow,
             write: Decision::Allow,
             write_outside: Decision::Ask,
@@ -81,6 +95,19 @@ impl Default for Policy {
             persist: Decision::Ask,
             destructive: Decision::Ask,
             tainted: Decision::Ask,
+        };
+        match mode {
+            Mode::Ask => asking,
+            Mode::Yes => asking.answered_yes(),
+            Mode::Auto => Self { execute: Decision::Allow, ..asking },
+            Mode::Plan => Self {
+                write: Decision::Deny,
+                write_outside: Decision::Deny,
+                execute: Decision::Allow,
+                persist: Decision::Deny,
+                destructive: Decision::Deny,
+                ..asking
+            },
         }
     }
 }
@@ -92,6 +119,8 @@ pub struct Act {
     action: Action,
     /// How the command line was read. It is empty if the action runs nothing.
     line: command::LineJudgement,
+    /// What it asks to be allowed beyond the sandbox.
+    wants: Grant,
 }
 
 impl Act {
@@ -104,7 +133,13 @@ impl Act {
             }
             _ => command::LineJudgement::default(),
         };
-        Self { action, line }
+        Self { action, line, wants: Grant::default() }
+    }
+
+    /// The same, which asks to be allowed something beyond the sandbox.
+    #[must_use]
+    pub fn wanting(self, wants: Grant) -> Self {
+        Self { wants, ..self }
     }
 
     /// The action.
@@ -160,9 +195,10 @@ impl Policy {
             Action::Write(path) => {
                 let class = match place::locate(path, workspace) {
                     PathPlace::Inside | PathPlace::Root => ActionClass::Write,
-                    // What git keeps there is run by git.
-                    PathPlace::Git => ActionClass::Execute,
-                    PathPlace::Temporary | PathPlace::Outside => ActionClass::WriteOutside,
+                    // What git keeps there is run by git, outside of any box.
+                    PathPlace::Git | PathPlace::Temporary | PathPlace::Outside => {
+                        ActionClass::WriteOutside
+                    }
                 };
                 // Most writes are allowed and remember nothing.
                 let judged = match self.of(class) {
@@ -176,8 +212,8 @@ impl Policy {
                 let grant = Grant { write: write.into_iter().collect(), ..Grant::default() };
                 Judgement { grant, ..judged }
             }
-            Action::Execute(line) => self.judge_line(line, &act.line),
-            Action::Input { text, .. } => self.judge_line(text, &act.line),
+            Action::Execute(line) => self.judge_line(line, &act.line, &act.wants, workspace),
+            Action::Input { text, .. } => self.judge_line(text, &act.line, &act.wants, workspace),
             Action::Network(places) => {
                 let hosts: Option<Vec<Need>> =
                     places.iter().map(|place| Need::host(place)).collect();
@@ -206,29 +242,43 @@ impl Policy {
         }
     }
 
-    /// The strictest decision on anything that a command line may do.
-    fn judge_line(&self, line: &str, judged: &command::LineJudgement) -> Judgement {
-        let class = ActionClass::from(judged.class());
-        let decisions = judged.classes().iter().map(|class| self.of(class.into()));
-        let mut decision = decisions.max().unwrap_or(Decision::Ask);
+    /// The strictest decision on anything that a command line may do. In a box the kernel decides what
+    /// it does, so only what would leave the box counts.
+    fn judge_line(
+        &self,
+        line: &str,
+        judged: &command::LineJudgement,
+        wants: &Grant,
+        workspace: &Path,
+    ) -> Judgement {
+        let leaving = Leaving::of(judged, wants, self.mode, workspace);
+        let (stages, classes) = (&leaving.stages, leaving.classes());
+        let strictest = |classes: command::Classes| {
+            classes.iter().map(|class| self.of(class.into())).max().unwrap_or(Decision::Ask)
+        };
+        let mut decision = strictest(classes);
+        // The worst of what leads to the decision.
+        let deciding = classes.iter().filter(|class| self.of((*class).into()) == decision).last();
+        let deciding = deciding.unwrap_or_else(|| classes.worst());
         if self.execute == Decision::Deny {
             decision = Decision::Deny;
         }
-        let reason = match (judged.unclear, judged.stages.as_slice()) {
-            (Some(why), _) => format!("its effect cannot be determined: {why}"),
-            (None, [_]) => format!("it {}", judged.class().describe()),
-            (None, stages) => {
-                let worst = stages.iter().find(|stage| stage.classes.has(judged.class()));
+        let class = ActionClass::from(deciding);
+        let reason = match (judged.unclear, stages.as_slice()) {
+            (Some(why), _) if !self.mode.is_boxed() => {
+                format!("its effect cannot be determined: {why}")
+            }
+            (_, [_]) => format!("it {}", deciding.describe()),
+            (_, stages) => {
+                let worst = stages.iter().find(|stage| stage.classes.has(deciding));
                 let text = worst.map_or(line, |stage| &stage.text);
-                format!("`{text}` {}", judged.class().describe())
+                format!("`{text}` {}", deciding.describe())
             }
         };
-        let asks = |stage: &&command::Stage| {
-            stage.classes.iter().any(|class| self.of(class.into()) != Decision::Allow)
-        };
-        let needs = judged.stages.iter().filter(asks).map(Need::command).collect();
+        let asking = stages.iter().filter(|stage| strictest(stage.classes) != Decision::Allow);
+        let needs = asking.map(Need::command).collect();
         let needs = if class.is_severe() { None } else { needs };
-        Judgement { decision, class, reason: Some(reason), needs, grant: Grant::default() }
+        Judgement { decision, class, reason: Some(reason), needs, grant: leaving.grant }
     }
 
     /// The same policy with every question answered by yes.
@@ -241,6 +291,7 @@ impl Policy {
     #[must_use]
     pub fn each(self, change: impl Fn(Decision) -> Decision) -> Self {
         Self {
+            mode: self.mode,
             read: change(self.read),
             write: change(self.write),
             write_outside: change(self.write_outside),
@@ -367,6 +418,69 @@ mod tests {
         assert_eq!(describe_action(&run), "to run `rm -rf x\\u{1b}[2K\\u{d}\\u{202e}`");
         let keep = Action::Persist("“a\u{1b}[8m b”".to_owned());
         assert_eq!(describe_action(&keep), "to remember “a\\u{1b}[8m b”");
+    }
+
+    #[test]
+    fn each_mode_asks_about_what_leaves_its_box_and_says_what_a_yes_grants() {
+        use Decision::{Allow, Ask, Deny};
+        let directory = tempfile::tempdir().unwrap();
+        let elsewhere = directory.path().canonicalize().unwrap().join("elsewhere");
+        let workspace = directory.path().join("work");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::create_dir(&workspace).unwrap();
+        let far = format!("touch {}/x", elsewhere.display());
+        // What plan, ask, auto and yes make of a line, and what auto would grant.
+        let cases: [(&str, [Decision; 4], &str); 14] = [
+            ("ls", [Allow, Allow, Allow, Allow], ""),
+            ("mkdir x", [Deny, Allow, Allow, Allow], ""),
+            ("cargo test", [Allow, Ask, Allow, Allow], ""),
+            ("python3 x.py | tee log", [Deny, Ask, Allow, Allow], ""),
+            ("make && git commit -m x", [Deny, Ask, Allow, Allow], ""),
+            ("eval \"$x\"", [Allow, Ask, Allow, Allow], ""),
+            ("pip install x", [Ask, Ask, Ask, Allow], "with network"),
+            ("git push origin main", [Ask, Ask, Ask, Allow], "with network"),
+            ("curl -s https://example.org", [Ask, Ask, Ask, Allow], "with network"),
+            ("eval \"$x\"; curl -s https://example.org", [Ask, Ask, Ask, Allow], "with network"),
+            (&far, [Deny, Ask, Ask, Allow], "may write"),
+            ("rm -rf /", [Deny, Ask, Ask, Allow], ""),
+            ("sudo ls", [Deny, Ask, Ask, Allow], ""),
+            ("mainstay approve 0", [Deny, Deny, Deny, Deny], ""),
+        ];
+        for (line, expected, granted) in cases {
+            let act = Act::new(Action::Execute(line.to_owned()), &workspace);
+            let judged = Mode::ALL.map(|mode| Policy::of_mode(mode).judge(&act, &workspace));
+            let decisions = judged.each_ref().map(|judged| judged.decision);
+            assert_eq!(decisions, expected, "{line}: {judged:?}");
+            let said = judged[2].grant.describe().unwrap_or_default();
+            assert!(
+                said.starts_with(granted) && said.is_empty() == granted.is_empty(),
+                "{line}: {said:?}"
+            );
+            // Nobody was asked, so nothing is wider.
+            assert_eq!(judged[3].grant, Grant::default(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_asks_for_is_asked_and_remembered_with_it() {
+        let workspace = Path::new("/nowhere/work");
+        let auto = Policy::of_mode(Mode::Auto);
+        let act = || Act::new(Action::Execute("make deps".to_owned()), workspace);
+        let plain = auto.judge(&act(), workspace);
+        assert_eq!((plain.decision, plain.grant), (Decision::Allow, Grant::default()));
+        let wants = Grant { network: true, write: vec!["/srv".into()] };
+        let judged = auto.judge(&act().wanting(wants.clone()), workspace);
+        assert_eq!((judged.decision, &judged.grant), (Decision::Ask, &wants));
+        let needs = judged.needs.unwrap();
+        let rules: Vec<Rule> = needs.iter().filter_map(Need::rule).collect();
+        assert!(needs.iter().all(|need| rules.iter().any(|rule| rule.covers(need))));
+        // "Always" to less is not "always" to this.
+        let less = Grant { network: true, write: Vec::new() };
+        let less = auto.judge(&act().wanting(less), workspace).needs.unwrap();
+        let rules: Vec<Rule> = less.iter().filter_map(Need::rule).collect();
+        assert!(!needs.iter().all(|need| rules.iter().any(|rule| rule.covers(need))));
+        let denied = Policy { network: Decision::Deny, ..auto };
+        assert_eq!(denied.judge(&act().wanting(wants), workspace).decision, Decision::Deny);
     }
 
     fn judged(policy: &Policy, line: &str) -> Judgement {

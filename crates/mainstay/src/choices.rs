@@ -23,8 +23,12 @@ pub(crate) struct Choices {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// Approve everything that the policy would ask about
-    #[arg(long, short)]
+    /// What to do without asking: plan, auto, ask or yes
+    #[arg(long, value_name = "MODE", value_parser = mode_named)]
+    mode: Option<Mode>,
+
+    /// Approve everything that the policy would ask about; the same as --mode yes
+    #[arg(long, short, conflicts_with = "mode")]
     yes: bool,
 
     /// Spend at most this much on the turn, in dollars
@@ -35,7 +39,14 @@ pub(crate) struct Choices {
 impl Choices {
     /// Nobody says yes to everything on a person's behalf.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.yes { humans_only::require("--yes") } else { Ok(()) }
+        match self.mode() {
+            Some(Mode::Yes) => humans_only::require("--yes"),
+            Some(Mode::Plan | Mode::Ask | Mode::Auto) | None => Ok(()),
+        }
+    }
+
+    fn mode(&self) -> Option<Mode> {
+        if self.yes { Some(Mode::Yes) } else { self.mode }
     }
 
     /// What they put over the configuration.
@@ -43,10 +54,14 @@ impl Choices {
         Overrides {
             model: self.model.clone(),
             budget: self.budget,
-            yes: self.yes,
+            mode: self.mode(),
             ..Overrides::default()
         }
     }
+}
+
+fn mode_named(name: &str) -> Result<Mode, String> {
+    Mode::named(name).ok_or_else(|| "write plan, auto, ask or yes".to_owned())
 }
 
 /// An agent for one turn.
@@ -112,7 +127,7 @@ fn overrides(
     kept: &TurnChoices,
     typed: &Overrides,
 ) -> Result<Overrides, Error> {
-    if kept.mode == Mode::Yes {
+    if kept.mode == Mode::Yes && typed.mode.is_none() {
         // An agent's command must not get by a resume what it cannot ask for.
         humans_only::require("--yes")?;
     }
@@ -152,7 +167,7 @@ fn merged(kept: &TurnChoices, typed: &Overrides, typed_profile: Option<&str>) ->
             None => ProfileChoice::OfTurn(kept.profile.clone()),
         },
         budget: typed.budget.or(kept_budget),
-        yes: typed.yes || kept.mode == Mode::Yes,
+        mode: typed.mode.or(Some(kept.mode)),
         summaries: typed.summaries.clone(),
         forbidden: typed.forbidden.clone(),
     }
@@ -220,13 +235,7 @@ fn changes(kept: &TurnChoices, now: &TurnChoices) -> Vec<String> {
         said.push(format!("the budget of this turn is now {is} (was {was})"));
     }
     if kept.mode != now.mode {
-        said.push(
-            match now.mode {
-                Mode::Yes => "now approving everything the policy would ask about, for this turn",
-                Mode::Ask => "the questions of the policy are now asked for this turn",
-            }
-            .to_owned(),
-        );
+        said.push(format!("now in mode {} for this turn (was {})", now.mode, kept.mode));
     }
     said
 }
@@ -257,7 +266,7 @@ mod tests {
         let over = merged(&kept(), &Overrides::default(), None);
         assert_eq!(over.models, kept().models);
         assert_eq!(over.profile, ProfileChoice::OfTurn(Some("careful".to_owned())));
-        assert_eq!((over.budget, over.yes, over.model), (Some(2.5), false, None));
+        assert_eq!((over.budget, over.mode, over.model), (Some(2.5), Some(Mode::Ask), None));
     }
 
     #[test]
@@ -285,14 +294,15 @@ mod tests {
         let over = merged(&kept(), &typed, None);
         assert_eq!((over.budget, models(&over)), (Some(7.0), kept().models));
 
-        let over = merged(&kept(), &Overrides { yes: true, ..Overrides::default() }, None);
-        assert_eq!((over.yes, over.budget), (true, Some(2.5)));
+        let typed = Overrides { mode: Some(Mode::Plan), ..Overrides::default() };
+        let over = merged(&kept(), &typed, None);
+        assert_eq!((over.mode, over.budget), (Some(Mode::Plan), Some(2.5)));
     }
 
     #[test]
     fn a_turn_that_was_told_yes_keeps_it() {
         let kept = TurnChoices { mode: Mode::Yes, ..kept() };
-        assert!(merged(&kept, &Overrides::default(), None).yes);
+        assert_eq!(merged(&kept, &Overrides::default(), None).mode, Some(Mode::Yes));
     }
 
     #[test]
@@ -311,7 +321,7 @@ mod tests {
                 "going on without the fallback near/tiny, which is no longer configured",
                 "now using no profile for this turn (was careful)",
                 "the budget of this turn is now as configured (was $2.50)",
-                "now approving everything the policy would ask about, for this turn",
+                "now in mode yes for this turn (was ask)",
             ]
         );
         let mut all = Changes::between(Some(&kept()), &now);

@@ -15,6 +15,7 @@ pub(crate) mod layers;
 mod limits;
 mod memory;
 pub(crate) mod memory_providers;
+pub(crate) mod mode;
 pub(crate) mod name;
 mod policy;
 mod sandbox;
@@ -33,6 +34,7 @@ pub(crate) use build::{Overrides, ProfileChoice, agent_settings};
 use futures_util::FutureExt;
 use layers::{Layer, Origin};
 use mainstay_agent::Hooks;
+use mainstay_journal::turn::Mode;
 use mainstay_llm::{Candidate, Provider, known};
 pub(crate) use memory::memory_settings;
 use memory_providers::MemoryProvider;
@@ -135,6 +137,18 @@ impl Config {
         config.make_secrets_known();
         config.hooks = Arc::new(hooks::read(&config.home, &config.file.hooks, output)?);
         Ok(config)
+    }
+
+    /// What is done without asking where nobody says anything else, and why it is not `auto` if the
+    /// kernel is the reason.
+    pub(crate) fn usual_mode(&self) -> Result<(Mode, Option<String>), Error> {
+        let wishes = sandbox::wishes(self)?;
+        let mode = mode::mode(self, &Overrides::default(), &wishes)?;
+        let because = match (mode, self.file.mode.as_deref()) {
+            (Mode::Ask, None | Some("auto")) => mode::unheld(&wishes),
+            _ => None,
+        };
+        Ok((mode, because))
     }
 
     /// Who said what; what comes later holds.

@@ -16,7 +16,7 @@ use mainstay_tools::keeper::Launch;
 use mainstay_tools::{EditSlots, Keeper};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Overrides, agent_settings, memory_providers};
+use crate::config::{Config, Overrides, agent_settings, memory_providers, mode};
 use crate::confinement;
 use crate::context::{Context, options};
 use crate::error::{Error, Kind};
@@ -113,6 +113,9 @@ pub(crate) fn agent(
         .into_iter()
         .map(|provider| -> Arc<dyn Provider> { Arc::new(provider) })
         .collect();
+    if let Some(words) = mode::warning(&config, &over, agent_settings.choices.mode) {
+        context.output.warning(words);
+    }
     if let Some(words) = confinement::sandbox_warning(&agent_settings, workspace) {
         context.output.warning(words);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mainstay_journal::compaction::Compaction;
+use mainstay_journal::turn::Mode;
 
 use crate::plain_text::clean;
 
@@ -25,6 +26,26 @@ pub(crate) fn size(bytes: u64) -> String {
         unit = next;
     }
     if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+/// What a mode does without asking, in a line.
+pub(crate) fn mode(mode: Mode) -> String {
+    format!("{mode}: {}", mode_does(mode))
+}
+
+/// The same as a clause, without the name.
+pub(crate) fn mode_does(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Plan => "only reads; commands can change nothing and have no network",
+        Mode::Ask => {
+            "changes files in the project; asks before running code and before anything else"
+        }
+        Mode::Auto => {
+            "runs commands in a box without network that writes only the project; asks before \
+             anything leaves it"
+        }
+        Mode::Yes => "does everything that is not denied without asking",
+    }
 }
 
 /// A number of things: "1 row", "2 rows".

@@ -16,7 +16,7 @@ use crate::keeper::{Attached, Collected, Ended, KeeperError, Status};
 use crate::outcome::Piece;
 use crate::shell::{self, CallState, RecoveredCall};
 use crate::tool::{Action, Concurrency, Invocation, Replay, Tool, Traits};
-use crate::{Fact, Outcome, Settled, schema};
+use crate::{Fact, Grant, Outcome, Settled, schema};
 
 /// How much of an output is shown at once.
 const PAGE: u64 = 16 << 10;
@@ -44,6 +44,10 @@ struct Arguments {
     text: Option<String>,
     /// For wait: seconds, 60 by default, at most 600.
     seconds: Option<f64>,
+    /// For start: it needs the network. The user may be asked.
+    network: Option<bool>,
+    /// For start: directories outside the workspace that it changes. The user may be asked.
+    write: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -91,6 +95,15 @@ impl Tool for Process {
                 None => Action::Read,
             },
             _ => Action::Read,
+        }
+    }
+
+    fn wants(&self, call: &Invocation<'_>) -> Grant {
+        match schema::arguments::<Arguments>(call.arguments) {
+            Ok(given) if given.action == Verb::Start => {
+                shell::wants(call, given.network, given.write)
+            }
+            Ok(_) | Err(_) => Grant::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The `shell` tool: a command line, run by the keeper.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use crate::keeper::{
 use crate::outcome::Piece;
 use crate::sandbox::{Network, remove_planted};
 use crate::tool::{Action, Concurrency, Exposure, Invocation, Replay, Tool, Traits};
-use crate::{Fact, Outcome, Settled, WholeOutput, environment, schema};
+use crate::{Fact, Grant, Outcome, Settled, WholeOutput, environment, schema};
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
 /// A command that writes nothing for so long is taken for stuck.
@@ -34,6 +35,10 @@ struct Arguments {
     command: String,
     /// Seconds, 120 by default, at most 1800.
     timeout: Option<f64>,
+    /// It needs the network. The user may be asked.
+    network: Option<bool>,
+    /// Directories outside the workspace that it changes. The user may be asked.
+    write: Option<Vec<String>>,
 }
 
 impl Tool for Shell {
@@ -65,6 +70,12 @@ impl Tool for Shell {
             // Nothing is run: the model is told what is missing, and nobody is asked.
             None => Action::Read,
         }
+    }
+
+    fn wants(&self, call: &Invocation<'_>) -> Grant {
+        // What cannot be read is not run.
+        let given = schema::arguments::<Arguments>(call.arguments).ok();
+        given.map(|given| wants(call, given.network, given.write)).unwrap_or_default()
     }
 
     fn plan<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
@@ -109,9 +120,23 @@ impl Tool for Shell {
     }
 }
 
+/// What a call that runs a command asks to be allowed beyond the sandbox.
+pub(crate) fn wants(
+    call: &Invocation<'_>,
+    network: Option<bool>,
+    write: Option<Vec<String>>,
+) -> Grant {
+    let home = call.workplace.environment.iter().find(|(name, _)| name == "HOME");
+    let path = |text: String| match (text.strip_prefix("~/"), home) {
+        (Some(below), Some((_, home))) => PathBuf::from(home).join(below),
+        _ => PathBuf::from(text),
+    };
+    Grant { network: network == Some(true), write: write.into_iter().flatten().map(path).collect() }
+}
+
 /// The command that a call asks for, and how long it may take.
 fn command_and_limit(call: Invocation<'_>) -> Result<(String, Duration), Outcome> {
-    let Arguments { command, timeout } = schema::arguments(call.arguments)?;
+    let Arguments { command, timeout, .. } = schema::arguments(call.arguments)?;
     let limit = match timeout {
         None => DEFAULT_LIMIT,
         Some(seconds) if seconds > 0.0 => {
@@ -280,8 +305,11 @@ fn hint(call: Invocation<'_>, ended: &Ended) -> Option<&'static str> {
     let text = ended.output.text();
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
     let network = ["unreachable", "resolve host", "name resolution", "Connection refused"];
-    if sandbox.network == Network::Closed && says(&network) {
-        return Some("Commands have no network access here: the configuration denies it.");
+    if sandbox.network == Network::Closed && !call.grant.network && says(&network) {
+        return Some(
+            "Commands have no network here. If this one needs it, run it again with `network` true: \
+             the user is asked.",
+        );
     }
     let read_only = ["Read-only file system", "EROFS"];
     let is_kept = says(&read_only) || says(&["Device or resource busy", "EBUSY"]);
@@ -334,13 +362,17 @@ fn outcome(call: Invocation<'_>, keeper: &str, command: &str, ended: &Ended) -> 
     if ended.left.is_empty() {
         return outcome;
     }
-    let left: Vec<_> = ended.left.iter().map(described).collect();
+    let left: Vec<String> = ended.left.iter().map(described).collect();
+    let running = match left.len() {
+        1 => "a process".to_owned(),
+        several => format!("{several} processes"),
+    };
     outcome.pieces.push(Piece::Said(format!(
-        "It left {} running: {}. They belong to the process {}, which `process` can read and stop.",
-        if left.len() == 1 { "a process".to_owned() } else { format!("{} processes", left.len()) },
-        left.join(", "),
-        call.id,
+        "It left {running} running, which `process` can read and stop as {}:",
+        call.id
     )));
+    // A process chooses its own arguments: they are data like all else that it says.
+    outcome = outcome.data(left.join("\n"));
     call.workplace.processes.started(call.id, keeper, command);
     outcome.fact(Fact::Background {
         process: call.id.to_owned(),

@@ -29,6 +29,11 @@ pub trait Tool: Send + Sync {
     /// What a call would do, for the policy.
     fn action(&self, call: &Invocation<'_>) -> Action;
 
+    /// What a call asks to be allowed beyond the sandbox.
+    fn wants(&self, _call: &Invocation<'_>) -> Grant {
+        Grant::default()
+    }
+
     /// What must be known after a crash to tell how far the call came. It has no effect outside.
     fn plan<'a>(&'a self, _call: Invocation<'a>) -> BoxFuture<'a, Option<Value>> {
         Box::pin(async { None })

@@ -168,7 +168,8 @@ impl TurnRunner<'_> {
         let agent = &self.session.agent;
         let workspace = &self.session.workplace.workspace;
         let sealer = agent.settings().sealer.as_ref();
-        let known = agent.read(|tx| rules::rules_of(tx, agent.parts.owner, workspace, sealer))?;
+        let (owner, session) = (agent.parts.owner, self.session.id);
+        let known = agent.read(|tx| rules::rules_of(tx, owner, workspace, session, sealer))?;
         Ok(needs.iter().all(|need| known.iter().any(|rule| rule.covers(need))))
     }
 

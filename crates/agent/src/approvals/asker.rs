@@ -73,6 +73,9 @@ impl Request {
 pub enum Verdict {
     /// This call may run, once.
     Once,
+    /// It may, and so may what [`Request::always`] names, in this session. Where there is no always it
+    /// counts as once.
+    Session,
     /// It may, and so may what [`Request::always`] names from now on. Where there is no always it
     /// counts as once.
     Always,

@@ -36,6 +36,10 @@ pub(crate) fn hash_action(bound: &BoundAction<'_>) -> String {
     add(workspace.as_os_str().as_encoded_bytes());
     add(format!("{action:?}").as_bytes());
     add(judged.class.as_str().as_bytes());
+    for path in &judged.grant.write {
+        add(path.as_os_str().as_encoded_bytes());
+    }
+    add(&[u8::from(judged.grant.network)]);
     // Where a path leads may change without a change of its name.
     for need in judged.needs.iter().flatten() {
         match need {

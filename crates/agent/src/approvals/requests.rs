@@ -219,7 +219,8 @@ pub fn decide(
     }
     let state = match verdict {
         Verdict::Always if !approval.rules.is_empty() => RequestState::Always,
-        Verdict::Once | Verdict::Always => RequestState::Once,
+        Verdict::Session if !approval.rules.is_empty() => RequestState::Session,
+        Verdict::Once | Verdict::Session | Verdict::Always => RequestState::Once,
         Verdict::Deny { .. } => RequestState::Denied,
     };
     if state != RequestState::Denied
@@ -231,12 +232,13 @@ pub fn decide(
     }
     let said = match verdict {
         Verdict::Deny { reason } => reason.as_deref().map(storable),
-        Verdict::Once | Verdict::Always => None,
+        Verdict::Once | Verdict::Session | Verdict::Always => None,
     };
     let now = tx.now();
     // A yes can be used as long as the question could be answered.
     let until = now.saturating_add(approval.request.expires_at - approval.request.asked_at);
-    let sealed = sealed(id, &approval.bound, state, said.as_deref(), now, until);
+    let what = sealed_action(&approval.bound, &approval.rules);
+    let sealed = sealed(id, &what, state, said.as_deref(), now, until);
     let seal = given.sealer.map(|sealer| sealer.seal(KIND, &texts(&sealed)));
     tx.execute(
         "UPDATE approvals SET state = ?2, said = ?3, decided_by = ?4, decided_at = ?5,
@@ -309,6 +311,20 @@ pub fn of_session(tx: &mut ReadTx<'_>, session: SessionId) -> Result<Vec<Approva
     select(tx, "a.session = ?1", params![session])
 }
 
+/// What a person is proven to have approved for a session. It holds as long as the session lasts.
+pub(super) fn rules_of_session(
+    tx: &mut ReadTx<'_>,
+    session: SessionId,
+    sealer: Option<&Sealer>,
+) -> Result<Vec<Rule>> {
+    let condition = "a.session = ?1 AND a.state = ?2";
+    let found = select(tx, condition, params![session, RequestState::Session])?;
+    let proven = found.into_iter().filter(|approval| {
+        is_proven(sealer, approval.seal.as_deref(), KIND, &texts(&approval.sealed))
+    });
+    Ok(proven.flat_map(|approval| approval.rules).collect())
+}
+
 /// The last request for a call.
 pub(crate) fn of_call(
     tx: &mut ReadTx<'_>,
@@ -343,10 +359,15 @@ impl Approval {
 /// What is sealed here.
 const KIND: &str = "approval";
 
+/// The action that was decided on, and what a yes to it remembers.
+fn sealed_action(bound: &str, rules: &[Rule]) -> String {
+    format!("{bound} {}", json(rules))
+}
+
 /// All that a decision says.
 fn sealed(
     id: Id,
-    bound: &str,
+    action: &str,
     state: RequestState,
     said: Option<&str>,
     decided_at: i64,
@@ -359,7 +380,7 @@ fn sealed(
     let (is_said, said) = (said.is_some(), said.unwrap_or_default());
     vec![
         id.to_string(),
-        bound.to_owned(),
+        action.to_owned(),
         state,
         is_said.to_string(),
         said.to_owned(),
@@ -377,8 +398,11 @@ impl RequestStanding {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Open => "waiting",
-            Self::Allowed(decided) if decided.verdict == Verdict::Always => "always",
-            Self::Allowed(_) => "approved",
+            Self::Allowed(decided) => match decided.verdict {
+                Verdict::Always => "always",
+                Verdict::Session => "session",
+                Verdict::Once | Verdict::Deny { .. } => "approved",
+            },
             Self::Denied(_) => "denied",
             Self::Expired => "expired",
             Self::Lapsed => "lapsed",
@@ -391,6 +415,7 @@ impl RequestStanding {
 enum RequestState {
     Open,
     Once,
+    Session,
     Always,
     Denied,
 }
@@ -400,6 +425,7 @@ impl ToValue for RequestState {
         ValueRef::Text(match self {
             Self::Open => "open",
             Self::Once => "once",
+            Self::Session => "session",
             Self::Always => "always",
             Self::Denied => "denied",
         })
@@ -411,6 +437,7 @@ impl FromValue for RequestState {
         match value {
             ValueRef::Text("open") => Some(Self::Open),
             ValueRef::Text("once") => Some(Self::Once),
+            ValueRef::Text("session") => Some(Self::Session),
             ValueRef::Text("always") => Some(Self::Always),
             ValueRef::Text("denied") => Some(Self::Denied),
             _ => None,
@@ -459,10 +486,13 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
         }
         RequestState::Open if expired => RequestStanding::Expired,
         RequestState::Open => RequestStanding::Open,
-        RequestState::Once | RequestState::Always if expired && used_at.is_none() => {
+        RequestState::Once | RequestState::Session | RequestState::Always
+            if expired && used_at.is_none() =>
+        {
             RequestStanding::Expired
         }
         RequestState::Once => RequestStanding::Allowed(decided(Verdict::Once)?),
+        RequestState::Session => RequestStanding::Allowed(decided(Verdict::Session)?),
         RequestState::Always => RequestStanding::Allowed(decided(Verdict::Always)?),
         RequestState::Denied => {
             RequestStanding::Denied(decided(Verdict::Deny { reason: row.get(13)? })?)
@@ -471,11 +501,12 @@ fn read(row: &Row<'_>, now: i64) -> mainstay_store::Result<Approval> {
     let (id, bound, said): (Id, String, Option<String>) = (row.get(0)?, row.get(10)?, row.get(13)?);
     let decided_at: Option<i64> = row.get(17)?;
     let decided_at = decided_at.unwrap_or(asked_at);
-    let sealed = sealed(id, &bound, state, said.as_deref(), decided_at, expires_at);
     let rules: String = row.get(9)?;
     let arguments: String = row.get(7)?;
     // Rules that cannot be parsed are dropped: then "always" counts as once.
     let rules: Vec<Rule> = serde_json::from_str(&rules).unwrap_or_default();
+    let what = sealed_action(&bound, &rules);
+    let sealed = sealed(id, &what, state, said.as_deref(), decided_at, expires_at);
     let covered: Vec<String> = rules.iter().map(Rule::describe).collect();
     Ok(Approval {
         request: Request {

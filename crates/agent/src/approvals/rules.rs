@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use mainstay_journal::SessionId;
 use mainstay_store::{Id, OwnerId, ReadTx, WriteTx, params};
 use sha2::{Digest, Sha256};
 
-use super::requests::{Approval, TOPIC, storable};
+use super::requests::{Approval, TOPIC, rules_of_session, storable};
 use super::seal::{Sealer, is_proven};
 use crate::Result;
 use crate::policy::{ActionClass, Rule};
@@ -81,11 +82,13 @@ pub fn remembered(tx: &mut ReadTx<'_>, owner: OwnerId) -> Result<Vec<RememberedR
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// The rules that hold for an owner in a workspace: those that a person is proven to have said.
+/// The rules that hold for an owner in a workspace, and for this session: those that a person is proven
+/// to have said.
 pub fn rules_of(
     tx: &mut ReadTx<'_>,
     owner: OwnerId,
     workspace: &Path,
+    session: SessionId,
     sealer: Option<&Sealer>,
 ) -> Result<Vec<Rule>> {
     let place = storable(&workspace.to_string_lossy());
@@ -99,7 +102,10 @@ pub fn rules_of(
         .into_iter()
         .filter(|(rule, seal)| is_proven(sealer, seal.as_deref(), KIND, &[&said_by, &place, rule]));
     // A rule that cannot be parsed is ignored: it lets nothing through.
-    Ok(proven.filter_map(|(rule, _)| serde_json::from_str(&rule).ok()).collect())
+    let parsed = proven.filter_map(|(rule, _)| serde_json::from_str(&rule).ok());
+    let mut rules: Vec<Rule> = parsed.collect();
+    rules.extend(rules_of_session(tx, session, sealer)?);
+    Ok(rules)
 }
 
 /// Seals all rules of an owner as they stand, when there is a secret for the first time.

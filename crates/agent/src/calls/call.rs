@@ -179,7 +179,8 @@ impl ToolCall {
                 grant: Grant::NONE,
                 target: None,
             };
-            Arc::new(Act::new(tool.action(&invocation), &workplace.workspace))
+            let act = Act::new(tool.action(&invocation), &workplace.workspace);
+            Arc::new(act.wanting(tool.wants(&invocation)))
         })
     }
 

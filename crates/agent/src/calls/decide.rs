@@ -154,7 +154,10 @@ pub(crate) fn decide_call(
                 action,
                 judged: &judged,
             });
-            let action = describe(action, arguments);
+            let action = match judged.grant.describe().filter(|_| runs_a_line(action)) {
+                Some(more) => format!("{} ({more})", describe(action, arguments)),
+                None => describe(action, arguments),
+            };
             CallDecision::AskApproval(Box::new(ApprovalNeeded { judged, action, bound }))
         }
         Decision::Deny => CallDecision::Refuse(forbidden(action, &judged)),
@@ -178,6 +181,11 @@ fn heed_hooks(call: &ToolCall, mut judged: Judgement, settings: &Settings) -> Ju
         | (Decision::Deny, Some(Permission::Ask(_)) | None) => {}
     }
     judged
+}
+
+/// Whether what it may do beyond the sandbox is not in its own words.
+fn runs_a_line(action: &Action) -> bool {
+    matches!(action, Action::Execute(_) | Action::Input { .. })
 }
 
 /// What a call would do, in words that go on after "wants".

@@ -177,6 +177,11 @@ impl Stage {
     fn plain(text: String, classes: Classes) -> Self {
         Self { text, classes, prefix: None, instructs: false, outside: Vec::new() }
     }
+
+    /// Whether nobody can read what it does, so that the worst is feared of it.
+    pub fn is_unread(&self) -> bool {
+        self.classes.has(Class::Destructive) && !self.classes.has_strictly(Class::Destructive)
+    }
 }
 
 /// What "always" remembers: the words of a command and what it was seen to do. Options that only change

@@ -1,7 +1,7 @@
 //! Writing down a turn with its input, and the session where this is its first.
 
 use mainstay_journal::entry::{self, Body};
-use mainstay_journal::turn::{self, Turn};
+use mainstay_journal::turn::{self, Mode, Turn};
 use mainstay_journal::{TurnId, session};
 use mainstay_message::Content;
 
@@ -19,6 +19,9 @@ impl OpenSession {
         let title = title(&input.content);
         let mut bodies = vec![Body::User { content: input.content.clone() }];
         bodies.append(&mut self.pending_notices);
+        let before = self.last_turn.row.as_ref().and_then(|turn| turn.choices.as_ref());
+        let told = mode_notice(before.map(|choices| choices.mode), settings.choices.mode);
+        bodies.extend(told.map(Body::notice));
         let (lineage, prompt) = (&self.lineage, &self.conversation.prompt);
         let mut row = self.write(|tx| {
             if lineage.is_new {
@@ -64,6 +67,23 @@ impl OpenSession {
         bodies.iter().for_each(|body| self.apply_entry(body));
         self.last_turn.row = Some(row.clone());
         Ok(row)
+    }
+}
+
+/// What the model is told of a mode that says what its work is, when that begins and when it is over.
+fn mode_notice(before: Option<Mode>, now: Mode) -> Option<&'static str> {
+    let planned = before == Some(Mode::Plan);
+    match now {
+        Mode::Plan if !planned => Some(
+            "plan mode: only look. Files cannot be changed, and commands run where nothing but \
+             temporary files can be written, without a network. End with a plan of what you would do; \
+             the user decides whether you carry it out.",
+        ),
+        Mode::Plan => None,
+        Mode::Ask | Mode::Auto | Mode::Yes if planned => {
+            Some("plan mode is over: you may change files and run commands now.")
+        }
+        Mode::Ask | Mode::Auto | Mode::Yes => None,
     }
 }
 

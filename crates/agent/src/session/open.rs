@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mainstay_journal::compaction::Standing;
 use mainstay_journal::entry::{Body, Entry};
 use mainstay_journal::session::{self, Session};
-use mainstay_journal::turn::{self, Turn};
+use mainstay_journal::turn::{self, Mode, Turn};
 use mainstay_journal::{SessionId, Transcript, entry, model_call};
 use mainstay_llm::Memo;
 use mainstay_message::ToolSpec;
@@ -316,7 +316,14 @@ impl OpenSession {
     /// The lease is kept, so that no other process comes in between.
     pub fn with_agent(mut self, agent: Agent) -> Result<Self> {
         self.agent = agent;
-        self.reload()?;
+        if self.lineage.is_new {
+            // The store does not know it yet: only where it works depends on the settings.
+            let workspace = self.workplace.workspace.clone();
+            self.workplace = Arc::new(workplace(&self.agent, workspace));
+            self.tools.specs = self.agent.parts.offer.specs(&self.tools.loaded);
+        } else {
+            self.reload()?;
+        }
         Ok(self)
     }
 
@@ -380,7 +387,8 @@ impl OpenSession {
 fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
     let settings = agent.settings();
     let mut wishes = settings.sandbox.clone();
-    if settings.policy.network == Decision::Deny {
+    let mode = settings.choices.mode;
+    if settings.policy.network == Decision::Deny || mode.is_boxed() {
         wishes.network = Network::Closed;
     }
     let caches = wishes.make_caches(&workspace, &settings.environment);
@@ -390,6 +398,11 @@ fn workplace(agent: &Agent, workspace: PathBuf) -> Workplace {
         settings.skills.home.iter().filter_map(|skills| skills.canonicalize().ok()).collect();
     if let Some(sandbox) = &mut sandbox {
         sandbox.show.extend(lent.iter().cloned());
+        // What runs unasked runs in the box, or not at all. Where nothing runs, files are still read.
+        sandbox.required |= mode.is_boxed() && settings.policy.execute != Decision::Deny;
+        if mode == Mode::Plan {
+            *sandbox = sandbox.read_only(&workspace);
+        }
     }
     settings.edit_slots.recover_in_background();
     Workplace {

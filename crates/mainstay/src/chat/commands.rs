@@ -6,6 +6,7 @@ mod approvals;
 mod context;
 mod cost;
 mod memory;
+mod mode;
 mod model;
 mod processes;
 mod sessions;
@@ -25,6 +26,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Tab", "complete commands, models and @files"),
     ("/NAME words", "use a skill; /skills lists them"),
     ("@picture.png", "attach a picture"),
+    ("Shift-Tab", "change the mode: plan, ask, auto"),
     ("Ctrl-O", "show the last folded output in full"),
     ("Ctrl-C", "stop the turn; again to leave"),
     ("Ctrl-D", "leave"),
@@ -39,6 +41,7 @@ impl Conversation<'_> {
                 Ok(())
             }
             Slash::Model => self.model(rest),
+            Slash::Mode => self.mode(rest),
             Slash::New => self.new_session().await,
             Slash::Resume => self.resume(rest).await,
             Slash::Fork => self.fork(rest).await,

@@ -230,6 +230,11 @@ impl<'a> Conversation<'a> {
             KeyAction::Command(slash, rest) => self.command(slash, &rest).await,
             KeyAction::Reply(reply) => self.questions.answer(reply, &mut self.screen),
             KeyAction::FindFiles => files::find(&self.place.workspace, &self.found),
+            KeyAction::NextMode => {
+                if let Err(error) = self.next_mode() {
+                    self.failed(&error);
+                }
+            }
             KeyAction::Redraw => self.redraw(),
         }
     }

@@ -19,14 +19,17 @@ impl Conversation<'_> {
         let head = Line::styled("Mainstay", Style::of(Colour::Cyan).strong())
             .and(&format!(" {}", env!("CARGO_PKG_VERSION")), Style::DIM)
             .and(&format!(" · {model} · {}", homely(&self.place.workspace)), Style::PLAIN);
+        let mode =
+            format!("Mode {}. Shift-Tab changes it.", wording::mode(self.screen.status.mode));
         let help = "Type a task. /help lists commands and keys.";
-        self.screen.lines(vec![head, Line::dim(help)]);
+        self.screen.lines(vec![head, Line::dim(&mode), Line::dim(help)]);
         self.load_completions();
     }
 
     /// Shows the current model in the status line.
     pub(crate) fn show_model(&mut self) {
         let (model, window) = self.place.model();
+        self.screen.status.mode = self.place.agent.choices().mode;
         self.screen.status.model = model;
         self.screen.status.window = window;
     }

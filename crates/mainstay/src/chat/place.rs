@@ -9,13 +9,14 @@ use mainstay_journal::entry::{self, Body, Entry};
 use mainstay_journal::model_call::{self, On};
 use mainstay_journal::process::{self, Process};
 use mainstay_journal::session::{self, Session};
-use mainstay_journal::turn::{self, Turn};
+use mainstay_journal::turn::{self, Mode, Turn};
 use mainstay_message::Content;
 use mainstay_store::{OwnerId, Store};
 
 use crate::chat::asker::ChatAsker;
 use crate::choices::{self, Changes, Choices, TurnAgent};
 use crate::commands::run::workspace_of;
+use crate::config::Overrides;
 use crate::context::Context;
 use crate::engine;
 use crate::error::Error;
@@ -35,6 +36,8 @@ pub(crate) struct Place<'a> {
     pub(crate) session: Option<SessionId>,
     /// The model that was chosen in the chat.
     model: Option<String>,
+    /// The mode that was chosen in the chat.
+    mode: Option<Mode>,
 }
 
 impl<'a> Place<'a> {
@@ -57,7 +60,8 @@ impl<'a> Place<'a> {
         let over = choices.overrides();
         let agent = engine::agent(context, store.clone(), owner, &workspace, over)?;
         let session = known.map(|session| session.id);
-        Ok(Self { context, choices, paths, store, owner, workspace, agent, session, model: None })
+        let (model, mode) = (None, None);
+        Ok(Self { context, choices, paths, store, owner, workspace, agent, session, model, mode })
     }
 
     /// Takes the session up, or begins one.
@@ -74,20 +78,37 @@ impl<'a> Place<'a> {
 
     /// Asks another model from now on.
     pub(crate) fn ask(&mut self, model: &str) -> Result<(), Error> {
-        let mut over = self.choices.overrides();
-        over.model = Some(model.to_owned());
+        let over = Overrides { model: Some(model.to_owned()), ..self.overrides() };
         let chain = engine::chain(self.context, &self.workspace, &over)?;
         self.agent = self.agent.asking(chain);
         self.model = Some(model.to_owned());
         Ok(())
     }
 
+    /// What is done without asking from now on. Returns what holds: where the kernel cannot hold the box,
+    /// `auto` is `ask`.
+    pub(crate) fn change_mode(&mut self, mode: Mode) -> Result<Mode, Error> {
+        let over = Overrides { mode: Some(mode), ..self.overrides() };
+        let settings = engine::turn_settings(self.context, &self.workspace, over)?;
+        let now = settings.choices.mode;
+        self.agent = self.agent.with_settings(settings);
+        self.mode = Some(now);
+        Ok(now)
+    }
+
+    /// What was chosen on the command line, and in the chat since.
+    fn overrides(&self) -> Overrides {
+        let mut over = self.choices.overrides();
+        over.model = self.model.clone().or(over.model);
+        over.mode = self.mode.or(over.mode);
+        over
+    }
+
     /// The session with what was chosen for its last turn, which is about to go on: the turns after it
     /// have the choices of the chat again. Returns it as it was if nothing was recorded.
     pub(crate) fn for_last_turn(&self, work: OpenSession) -> Result<(OpenSession, Changes), Error> {
         let Some(turn) = work.last_turn() else { return Ok((work, Changes::default())) };
-        let mut typed = self.choices.overrides();
-        typed.model = self.model.clone().or(typed.model);
+        let typed = self.overrides();
         let made = choices::agent_beside(self.context, &self.agent, &self.workspace, &typed, turn)?;
         let Some(TurnAgent { agent, changes }) = made else {
             return Ok((work, Changes::default()));
@@ -108,8 +129,7 @@ impl<'a> Place<'a> {
         let workspace = workspace_of(session, None)?;
         if workspace != self.workspace {
             // Another workspace may have wishes of its own.
-            let mut over = self.choices.overrides();
-            over.model = self.model.clone().or(over.model);
+            let over = self.overrides();
             let (store, owner) = (self.store.clone(), self.owner);
             let agent = engine::agent(self.context, store, owner, &workspace, over)?;
             std::mem::replace(&mut self.agent, agent).leave().await;

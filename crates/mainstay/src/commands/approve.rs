@@ -25,6 +25,10 @@ pub(crate) struct ApproveArgs {
     /// Request to approve (a prefix of its ID is enough); see `mainstay approvals`
     id: String,
 
+    /// Also allow similar calls in this session; `mainstay approvals` shows which
+    #[arg(long, conflicts_with = "always")]
+    session: bool,
+
     /// Also allow similar calls from now on; `mainstay approvals` shows which
     #[arg(long)]
     always: bool,
@@ -39,13 +43,20 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn run(args: &ApproveArgs, context: &Context) -> Result<Exit, Error> {
-    let verdict = if args.always { Verdict::Always } else { Verdict::Once };
+    let verdict = match (args.session, args.always) {
+        (_, true) => Verdict::Always,
+        (true, false) => Verdict::Session,
+        (false, false) => Verdict::Once,
+    };
     let effort = if args.sure { Effort::Word } else { Effort::Key };
     let decision = Decision { typed: &args.id, verdict, effort, command: "mainstay approve" };
     let (approval, session) = decision.made(context)?;
     let request = &approval.request;
     let how = match (&decision.verdict, &request.always) {
         (Verdict::Always, Some(always)) => format!("always: {}", wording::line(always)),
+        (Verdict::Session, Some(always)) => {
+            format!("for this session: {}", wording::line(always))
+        }
         _ => "once".to_owned(),
     };
     let words = format!("Approved, {how}: {}.", wording::line(&wording::wants(request)));
@@ -69,8 +80,9 @@ impl Decision<'_> {
         let store = open_existing(&paths)?;
         let owner = engine::existing_owner(&store, "request", self.typed)?;
         let found = store.read(|tx| requests::find(tx, owner, self.typed))?;
-        if self.verdict == Verdict::Always && found.request.always.is_none() {
-            return Err(Error::usage("this call cannot be allowed always")
+        let remembers = matches!(self.verdict, Verdict::Session | Verdict::Always);
+        if remembers && found.request.always.is_none() {
+            return Err(Error::usage("this call cannot be allowed always, only once")
                 .hint(format!("Allow it once: `mainstay approve {}`", found.request.id)));
         }
         let session = store.read(|tx| root(tx, found.request.session))?;

@@ -28,8 +28,8 @@ pub(crate) struct Overrides {
     pub(crate) summaries: Option<String>,
     /// `--budget`, in dollars for the turn.
     pub(crate) budget: Option<f64>,
-    /// `--yes`
-    pub(crate) yes: bool,
+    /// `--mode` or `--yes`, or the mode of a turn that is taken up.
+    pub(crate) mode: Option<Mode>,
     /// Files and directories that no tool opens.
     pub(crate) forbidden: Vec<PathBuf>,
 }
@@ -47,25 +47,27 @@ pub(crate) enum ProfileChoice {
 /// What the engine is told.
 pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settings, Error> {
     let file = &config.file;
-    let policy = super::policy::policy(config)?;
+    let sandbox = super::sandbox::wishes(config)?;
+    let mode = super::mode::mode(config, over, &sandbox)?;
+    let policy = super::policy::policy(config, mode, &sandbox)?;
     let (chain, budgets) = (chain(config, over)?, super::budget::budgets(config, over)?);
     let mut settings = Settings {
         choices: TurnChoices {
             models: chain.iter().map(ToString::to_string).collect(),
             profile: config.profile().map(|(name, _)| name.to_owned()),
             budget: over.budget.and(budgets.turn.money),
-            mode: if over.yes { Mode::Yes } else { Mode::Ask },
+            mode,
         },
         chain,
         max_output: file.max_output,
         temperature: file.temperature,
-        policy: if over.yes { policy.answered_yes() } else { policy },
+        policy,
         budgets,
         compaction: super::compaction::compacting(config, over)?,
         environment: env::all(),
         pass_environment: file.shell.pass_environment.clone(),
         forbidden: over.forbidden.clone(),
-        sandbox: super::sandbox::wishes(config)?,
+        sandbox,
         skills: config.skills()?,
         tools: web::tools(config)?,
         reader: Some(Reader {
@@ -74,7 +76,7 @@ pub(crate) fn agent_settings(config: &Config, over: &Overrides) -> Result<Settin
         }),
         hooks: config.hooks.clone(),
         memory: super::memory::memory_settings(config)?,
-        yes: over.yes,
+        yes: mode == Mode::Yes,
         redactor: redaction::shared().clone(),
         ..Settings::default()
     };

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use mainstay_agent::policy::{self, Decision};
+use mainstay_journal::turn::Mode;
+use mainstay_tools::sandbox::Wishes;
 use serde::Deserialize;
 
 use super::Config;
@@ -12,13 +14,14 @@ use crate::error::Error;
 
 /// Its settings in a new file.
 pub(super) const TEMPLATE: &str = r#"
-# What the agent may do: allow, ask or deny. `destructive` is what cannot be undone. A request waits
-# for your decision for `request_time`.
+# What the agent may do: allow, ask or deny. What is said here holds in every mode but plan, which
+# only gets stricter by it. `destructive` is what cannot be undone. A request waits for your decision
+# for `request_time`.
 [policy]
 #read = "allow"
 #write = "allow"
 #write_outside = "ask"
-#execute = "ask"
+# for example: execute = "ask"      (without it the mode decides)
 #network = "ask"
 #persist = "ask"
 #destructive = "ask"
@@ -45,9 +48,17 @@ pub(super) struct Policy {
 }
 
 /// What the engine is told of the policy.
-pub(super) fn policy(config: &Config) -> Result<policy::Policy, Error> {
+pub(super) fn policy(
+    config: &Config,
+    mode: Mode,
+    wishes: &Wishes,
+) -> Result<policy::Policy, Error> {
     let said = &config.file.policy;
-    let mut policy = policy::Policy::default();
+    let mut policy = policy::Policy::of_mode(mode);
+    if mode == Mode::Plan && super::mode::unheld(wishes).is_some() {
+        // Nobody would keep a command from writing.
+        policy.execute = Decision::Deny;
+    }
     let decisions = [
         ("read", &said.read, &mut policy.read),
         ("write", &said.write, &mut policy.write),
@@ -59,8 +70,8 @@ pub(super) fn policy(config: &Config) -> Result<policy::Policy, Error> {
         ("tainted", &said.tainted, &mut policy.tainted),
     ];
     for (name, said, decision) in decisions {
-        *decision = match said.as_deref() {
-            None => *decision,
+        let said = match said.as_deref() {
+            None => continue,
             Some("allow") => Decision::Allow,
             Some("ask") => Decision::Ask,
             Some("deny") => Decision::Deny,
@@ -70,8 +81,12 @@ pub(super) fn policy(config: &Config) -> Result<policy::Policy, Error> {
                     .hint("Write allow, ask or deny."));
             }
         };
+        *decision = match mode {
+            Mode::Plan => said.max(*decision),
+            Mode::Auto | Mode::Ask | Mode::Yes => said,
+        };
     }
-    Ok(policy)
+    Ok(if mode == Mode::Yes { policy.answered_yes() } else { policy })
 }
 
 /// How long a request waits for a decision. Returns `None` if the file does not say.

@@ -27,6 +27,8 @@ pub(super) struct File {
     /// Sets of settings, each over what this file says besides.
     pub(super) profiles: BTreeMap<String, Table>,
     pub(super) model: Option<String>,
+    /// `plan`, `auto`, `ask` or `yes`.
+    pub(super) mode: Option<String>,
     pub(super) fallback: Vec<String>,
     pub(super) max_output: Option<u32>,
     pub(super) temperature: Option<f32>,
@@ -217,26 +219,14 @@ fn unknown_key(key: &str, part: &str, known: &[&str]) -> String {
     }
 }
 
-/// The name that was meant, most likely.
+/// The name that was meant, most likely: two letters that changed places are more likely than one that
+/// is too much.
 pub(super) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
-    let nearest = known.iter().map(|name| (distance(typed, name), *name)).min();
-    nearest.filter(|(distance, _)| *distance <= typed.len() / 2).map(|(_, name)| name)
-}
-
-/// How many letters have to be changed to make one word of the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (place, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[place + 1];
-            row[place + 1] = changed.min(row[place] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    let rated = known.iter().map(|name| {
+        let distance = strsim::osa_distance(typed, name);
+        (distance, typed.len().abs_diff(name.len()), *name)
+    });
+    rated.min().filter(|(distance, ..)| *distance <= typed.len() / 2).map(|(.., name)| name)
 }
 
 #[cfg(test)]

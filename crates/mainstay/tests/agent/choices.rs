@@ -45,7 +45,7 @@ impl Two {
     /// Replaces the configuration: these settings, and the other model's provider or not.
     fn configure(&self, settings: &str, has_other: bool) {
         let mut text = format!(
-            "{settings}\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"{}\"\n\
+            "mode = \"ask\"\n{settings}\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"{}\"\n\
              [profiles.careful]\ntemperature = 0.125\n",
             self.world.model.base_url(Shape::Chat)
         );

@@ -68,7 +68,7 @@ impl Scene {
         std::fs::create_dir_all(home).unwrap();
         std::fs::create_dir_all(workspace).unwrap();
         put_counter(workspace);
-        let settings = "model = \"local/qwen\"\nfallback = [\"other/second\"]";
+        let settings = "model = \"local/qwen\"\nmode = \"ask\"\nfallback = [\"other/second\"]";
         std::fs::write(home.join("config.toml"), models.configuration(settings)).unwrap();
         Self { home: home.to_owned(), workspace: workspace.to_owned(), store, models }
     }
@@ -89,7 +89,7 @@ impl Scene {
     /// Resumes without options, in a home whose settings have changed. Returns whether there was a
     /// turn.
     fn verify(&self) -> bool {
-        let settings = "model = \"local/qwen\"\nprofile = \"bold\"";
+        let settings = "model = \"local/qwen\"\nmode = \"plan\"\nprofile = \"bold\"";
         let text = self.models.configuration(settings);
         std::fs::write(self.home.join("config.toml"), text).unwrap();
         let told = self.run(&["resume", "--json"]).ended_with(0);

@@ -92,7 +92,7 @@ fn the_usual_hooks_of_claude_code_run() {
         world.file("bash-log.txt"),
         "grep x y - no description\necho fine - no description\n"
     );
-    assert_eq!(world.file("a.ts"), "let x = 2 + 3;\n");
+    assert_eq!(world.file("a.ts"), "let x = 2 + 3;\n", "{results:?}");
     assert!(!world.workspace().join("conf").exists());
     assert_eq!(world.file("notified"), "Stop\n");
     world.model.assert_no_violations();

@@ -25,6 +25,7 @@ mod killed;
 mod leftovers;
 mod limits;
 mod long_outputs;
+mod modes;
 mod odd;
 mod offered;
 mod past;

@@ -17,15 +17,15 @@ use crate::world::{Told, configuration};
 const ORDINARY: u32 = 64_321;
 
 /// A user's directory with secrets, Mainstay's home in it, and a workspace.
-struct User {
+pub(crate) struct User {
     directory: TempDir,
-    model: ModelServer,
+    pub(crate) model: ModelServer,
     id: Option<u32>,
 }
 
 impl User {
     /// Asks for these calls, one after the other.
-    fn asking(id: Option<u32>, calls: Vec<(&'static str, Value)>) -> Self {
+    pub(crate) fn asking(id: Option<u32>, calls: Vec<(&'static str, Value)>) -> Self {
         let model = ModelServer::start(move |asked: &ModelRequest| {
             match calls.get(asked.results().len()) {
                 Some((tool, arguments)) => Reply::call_of(*tool, arguments),
@@ -50,7 +50,7 @@ impl User {
         user
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         fs::canonicalize(self.directory.path()).unwrap().join(path)
     }
 
@@ -62,7 +62,7 @@ impl User {
         fs::write(self.at(".mainstay/config.toml"), text).unwrap();
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let program = self.at("mainstay");
         let mut command = match self.id {
             None => Command::new(program),
@@ -88,11 +88,11 @@ impl User {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Told {
+    pub(crate) fn run(&self, words: &[&str]) -> Told {
         Told::from(self.command(words).output().unwrap())
     }
 
-    fn results(&self) -> Vec<String> {
+    pub(crate) fn results(&self) -> Vec<String> {
         self.model.assert_no_violations();
         let asked = self.model.asked().pop().unwrap();
         asked.results().into_iter().map(|(_, text)| text).collect()
@@ -113,12 +113,12 @@ fn outside_of_temp() -> TempDir {
 }
 
 /// Root where the tests are, and an ordinary user.
-fn users() -> Vec<Option<u32>> {
+pub(crate) fn users() -> Vec<Option<u32>> {
     let root = rustix::process::geteuid().is_root();
     [None, Some(ORDINARY)].into_iter().filter(|id| root || id.is_none()).collect()
 }
 
-fn shell(command: &str) -> (&'static str, Value) {
+pub(crate) fn shell(command: &str) -> (&'static str, Value) {
     ("shell", json!({ "command": command }))
 }
 
@@ -211,7 +211,7 @@ fn what_the_user_allows_in_the_configuration_works() {
 }
 
 /// The program on a kernel without landlock.
-fn without_landlock(user: &User, words: &[&str]) -> Told {
+pub(crate) fn without_landlock(user: &User, words: &[&str]) -> Told {
     let mut command = user.command(words);
     let landlock = [
         libc::SYS_landlock_create_ruleset,

@@ -100,10 +100,7 @@ impl World {
 
     /// Panics unless every command is gone, and its keeper soon.
     pub(crate) fn nothing_runs(&self) {
-        let mut left = self.processes();
-        left.retain(|line| !line.contains(" keeper "));
-        assert_eq!(left, Vec::<String>::new());
-        wait_for("the end of the keeper", Duration::from_secs(3), || self.processes().is_empty());
+        nothing_runs(&self.home());
     }
 
     /// What a file in the workspace says.
@@ -140,9 +137,17 @@ pub(crate) fn configuration(shape: Shape, model: &ModelServer) -> String {
         Shape::Ollama => "ollama",
     };
     format!(
-        "model = \"local/qwen\"\n[providers.local]\napi = \"{api}\"\nbase_url = \"{}\"\n",
+        "model = \"local/qwen\"\nmode = \"ask\"\n[providers.local]\napi = \"{api}\"\nbase_url = \"{}\"\n",
         model.base_url(shape)
     )
+}
+
+/// Panics unless every command of a home is gone, and its keeper soon.
+pub(crate) fn nothing_runs(home: &Path) {
+    let mut left = processes_of(home);
+    left.retain(|line| !line.contains(" keeper "));
+    assert_eq!(left, Vec::<String>::new());
+    wait_for("the end of the keeper", Duration::from_secs(10), || processes_of(home).is_empty());
 }
 
 /// Processes that were started for a home: keepers, and what they keep.

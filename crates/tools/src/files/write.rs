@@ -112,17 +112,25 @@ pub(super) fn action(call: &Invocation<'_>) -> Action {
 
 /// Where a call works that changes the file of its argument `path`. Outside of what the sandbox lets be
 /// written, only the file that was granted can be changed: where a link leads somewhere else by now,
-/// the kernel refuses it.
+/// the kernel refuses it. In a workspace that hidden places divide, the file that was judged can be.
 pub(super) fn room(call: &Invocation<'_>) -> Room {
     let confinement = &call.workplace.confinement;
     let path = call.arguments.get("path").and_then(Value::as_str);
     match path.filter(|_| confinement.sandbox().is_some()) {
         Some(path) => match Bounds::of(call.workplace).locate_to_change(path) {
-            Ok(path) if call.grant.write.contains(&path) => confinement.room_for(&path),
+            Ok(path) if call.grant.write.contains(&path) || is_judged(call, &path) => {
+                confinement.room_for(&path)
+            }
             Ok(_) | Err(_) => confinement.room(),
         },
         None => confinement.room(),
     }
+}
+
+/// Whether this is the file of the workspace that the call was judged by.
+fn is_judged(call: &Invocation<'_>, path: &Path) -> bool {
+    let workspace = std::fs::canonicalize(&call.workplace.workspace);
+    call.target == Some(path) && workspace.is_ok_and(|workspace| path.starts_with(workspace))
 }
 
 /// Finishes what processes that are gone have begun, and opens the lock of a file that a call changes:

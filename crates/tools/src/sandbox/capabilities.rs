@@ -33,6 +33,16 @@ struct Sets {
     inheritable: u32,
 }
 
+/// Whether this thread may make namespaces without a user namespace around them.
+pub(super) fn may_administer() -> bool {
+    const SYS_ADMIN: u32 = 1 << 21;
+    let header = Header { version: VERSION_3, pid: 0 };
+    let mut sets = [Sets::default(); 2];
+    // SAFETY: this version of the call fills two structures.
+    let known = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
+    known == 0 && sets[0].effective & SYS_ADMIN != 0
+}
+
 /// Takes from this thread, and from all that it will start, what nobody needs in a sandbox. Does
 /// nothing for those who have none.
 pub(super) fn reduce() -> io::Result<()> {

@@ -121,10 +121,13 @@ impl Wishes {
         write.extend(self.write.iter().filter_map(|path| user.path(path)));
         let mut paths = Paths::default();
         // A directory for everybody's scratch may be where a user is at home.
+        let here = paths.existing(workspace).unwrap_or_else(|| workspace.to_owned());
         let home = user.home().and_then(|home| paths.existing(&home));
         let except: Vec<PathBuf> = home
             .into_iter()
             .filter(|home| places.iter().any(|place| home.starts_with(place)))
+            // Who works at home is to change it.
+            .filter(|home| !home.starts_with(&here))
             .collect();
         Some(Sandbox {
             write: writable(write, &except, &mut paths),

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::Sandbox;
 use super::enclosure::Enclosure;
+use super::listening;
 use super::mounts;
+use super::{Network, Sandbox};
 
 /// The stack of whoever makes a view. It has no deep calls.
 const STACK: usize = 128 << 10;
@@ -44,6 +45,8 @@ struct Plan {
     parts: Vec<(CString, Part)>,
     /// Devices that are put into the `/dev` of the enclosure.
     devices: Vec<CString>,
+    /// Sockets that are covered, so that nobody outside is reached through them.
+    covered: Vec<CString>,
     /// Whether everything else is read-only.
     is_closed: bool,
 }
@@ -83,10 +86,15 @@ impl Plan {
                 wanted.push(text(&Path::new(DEVICES).join(name))?);
             }
         }
+        let covered = match sandbox.network {
+            Network::Closed => listening::sockets(),
+            Network::Open => Vec::new(),
+        };
         let parts = parts(sandbox, devices.is_some()).into_iter();
         Ok(Self {
             parts: parts.map(|(path, part)| Ok((text(&path)?, part))).collect::<io::Result<_>>()?,
             devices: wanted,
+            covered: covered.iter().map(|path| text(path)).collect::<io::Result<_>>()?,
             is_closed: !sandbox.write.iter().any(|path| path.parent().is_none()),
         })
     }
@@ -131,6 +139,19 @@ impl Plan {
             };
             // It may be gone again, and is then as good as not there.
             found(mounts::mount_at(tree, place.as_raw_fd()))?;
+        }
+        self.cover_sockets()
+    }
+
+    /// Puts nothing in the place of sockets. One that is gone by now needs no cover.
+    fn cover_sockets(&self) -> io::Result<()> {
+        for path in &self.covered {
+            let Some(place) = found(mounts::open_place(path))? else { continue };
+            let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+            if kind == rustix::fs::FileType::Socket {
+                let nothing = mounts::copy(mounts::open_place(c"/dev/null")?.as_raw_fd())?;
+                found(mounts::mount_at(&nothing, place.as_raw_fd()))?;
+            }
         }
         Ok(())
     }

@@ -47,8 +47,14 @@ impl Place {
         self.calls += 1;
         let (id, arguments) = (format!("call {}", self.calls), json!({ "command": command }));
         let workplace = &self.workplace;
-        let call =
-            Invocation { id: &id, session: "session", arguments: &arguments, workplace, grant };
+        let call = Invocation {
+            id: &id,
+            session: "session",
+            arguments: &arguments,
+            workplace,
+            grant,
+            target: None,
+        };
         let plan = Shell.plan(call).await;
         in_time(Shell.run(call, plan.as_ref())).await
     }

@@ -412,3 +412,36 @@ fn a_command_that_hides_all_it_can_is_still_known_for_one() {
         assert_eq!(String::from_utf8(outside.stdout).unwrap(), "kept: false\n");
     }
 }
+
+/// Connects to a socket with a name, and to one that it makes itself.
+const CONNECT: &str = "python3 -c \"
+import os, socket, sys
+def reached(path):
+    try: socket.socket(socket.AF_UNIX).connect(path); return 'reached'
+    except OSError as error: return 'refused'
+print(reached(sys.argv[1]))
+own = socket.socket(socket.AF_UNIX); own.bind('own'); own.listen()
+print(reached('own'))
+os.unlink('own')
+\"";
+
+#[test]
+fn without_a_network_nobody_outside_is_reached_through_a_socket_with_a_name() {
+    if !is_enclosable() {
+        return;
+    }
+    for user in users() {
+        let place = Place::new(user);
+        // In a place that may be written, where the user's multiplexers and displays listen.
+        let path = place.at("tmp/service");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        for (network, outside) in [(Network::Open, "reached"), (Network::Closed, "refused")] {
+            let sandbox = Sandbox { network, ..place.sandbox() };
+            let line = format!("cd {} && {CONNECT} {}", place.at("work").display(), path.display());
+            let told = place.run(&sandbox, &[&line]);
+            let lines: Vec<&str> = told.lines().collect();
+            assert_eq!(lines[..2], [outside, "reached"], "{user:?}, {network:?}: {told}");
+        }
+    }
+}

@@ -67,7 +67,8 @@ fn always_holds_in_its_workspace_and_for_its_owner() {
         assert!(turn(&mut elsewhere, "write").await.is_parked());
         let store = &test.store;
         let stranger = store.write(|tx| tx.owner("somebody else")).unwrap();
-        let rules = store.read(|tx| rules::rules_of(tx, stranger, &test.workspace(), None));
+        let rules =
+            store.read(|tx| rules::rules_of(tx, stranger, &test.workspace(), work.id(), None));
         assert!(rules.unwrap().is_empty());
     });
 }

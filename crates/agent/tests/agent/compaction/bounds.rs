@@ -21,7 +21,7 @@ async fn an_instruction_that_fills_the_window_is_told_once_and_asks_no_model() {
     let test = scene::agent(Some(8_000), reader(6, |_: &ModelRequest| summary(1)));
     fill(&test, 10, 200);
     let mut work = test.begin();
-    let wish = format!("read these: {}", "many words that cannot be left out ".repeat(700));
+    let wish = format!("read these: {}", "many words that cannot be left out ".repeat(720));
     let ended = turn(&mut work, &wish).await;
     assert_eq!(ended.report.answer, "All read.");
     let notices = ended.notices("compaction");

@@ -7,6 +7,7 @@ use mainstay_agent::skills::is_invocation;
 pub(crate) enum Slash {
     Help,
     Model,
+    Mode,
     New,
     Resume,
     Fork,
@@ -27,6 +28,7 @@ pub(crate) enum Slash {
 pub(crate) const ALL: &[(Slash, &str, &str, &str)] = &[
     (Slash::Help, "help", "", "show commands and keys"),
     (Slash::Model, "model", "[PROVIDER/MODEL]", "list models, or switch to another one"),
+    (Slash::Mode, "mode", "[plan|ask|auto|yes]", "show what is done without asking, or change it"),
     (Slash::New, "new", "", "start a new session"),
     (Slash::Resume, "resume", "[ID]", "list sessions, or open one"),
     (Slash::Fork, "fork", "[TURN]", "continue in a copy of the session; files stay as they are"),
@@ -54,7 +56,13 @@ impl Slash {
         match self {
             Self::Help | Self::Context | Self::Cost | Self::Approvals | Self::Processes => true,
             Self::Memory | Self::Skills | Self::Quit | Self::Compact => true,
-            Self::Model | Self::New | Self::Resume | Self::Fork | Self::Undo | Self::Retry => false,
+            Self::Model
+            | Self::Mode
+            | Self::New
+            | Self::Resume
+            | Self::Fork
+            | Self::Undo
+            | Self::Retry => false,
             Self::Uncompact => false,
         }
     }
@@ -109,6 +117,7 @@ mod tests {
 
     #[test]
     fn names_may_be_shortened_while_they_are_clear() {
+        assert_eq!(parse("/mode plan"), Some(Ok((Slash::Mode, "plan"))));
         assert_eq!(parse("/model a/b"), Some(Ok((Slash::Model, "a/b"))));
         assert_eq!(parse("/q"), Some(Ok((Slash::Quit, ""))));
         assert!(matches!(parse("/re"), Some(Err(words)) if words.contains("/resume, /retry")));

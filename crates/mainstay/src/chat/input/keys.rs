@@ -27,6 +27,8 @@ pub(crate) enum KeyAction {
     Reply(Reply),
     /// Find the files of the workspace.
     FindFiles,
+    /// Go on to the next mode.
+    NextMode,
     /// Draw everything anew.
     Redraw,
 }
@@ -65,6 +67,13 @@ impl Screen {
             let reply = prompt.key(code, modifiers, self.now)?;
             self.answered(&reply);
             return Some(KeyAction::Reply(reply));
+        }
+        if code == KeyCode::BackTab {
+            if matches!(self.phase, Phase::Idle) {
+                return Some(KeyAction::NextMode);
+            }
+            self.hint = Some("The mode can be changed when the turn is over.".to_owned());
+            return None;
         }
         if control && code == KeyCode::Char('d') {
             if self.editor.is_empty() {

@@ -71,6 +71,7 @@ impl Prompt {
         };
         let (mark, said) = match reply {
             Reply::Verdict(Verdict::Once) => ("✓", "allowed once".to_owned()),
+            Reply::Verdict(Verdict::Session) => ("✓", "allowed for this session".to_owned()),
             Reply::Verdict(Verdict::Always) => ("✓", "always allowed".to_owned()),
             Reply::Verdict(Verdict::Deny { reason: None }) => ("✗", "denied".to_owned()),
             Reply::Verdict(Verdict::Deny { reason: Some(reason) }) => {
@@ -102,6 +103,9 @@ impl Prompt {
             }
             return match code {
                 KeyCode::Char('y') if letters => self.yes(Verdict::Once),
+                KeyCode::Char('s') if letters && self.always().is_some() => {
+                    self.yes(Verdict::Session)
+                }
                 KeyCode::Char('a') if letters && self.always().is_some() => {
                     self.yes(Verdict::Always)
                 }
@@ -250,14 +254,14 @@ impl Prompt {
                         .and("[Enter] deny", Style::BOLD)
                         .and("  [y] once", Style::PLAIN)
                         .and(
-                            if request.always.is_some() { "  [a] always" } else { "" },
+                            if request.always.is_some() { "  [s] session  [a] always" } else { "" },
                             Style::PLAIN,
                         )
-                        .and("  [r] deny with reason", Style::PLAIN)
+                        .and("  [r] say why not", Style::PLAIN)
                         .hanging("  ", Style::PLAIN),
                 );
                 if let Some(always) = &request.always {
-                    let line = format!("  always: {}", clean(always));
+                    let line = format!("  session or always: {}", clean(always));
                     lines.push(Line::dim(&line).hanging("  ", Style::DIM));
                 }
             }

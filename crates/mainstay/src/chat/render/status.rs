@@ -1,13 +1,16 @@
-//! The status line: the model, how full its window is, the cost, what runs in the background.
+//! The status line: the mode, the model, how full its window is, the cost, what runs in the background.
 
 use mainstay_agent::budget::dollars;
+use mainstay_journal::turn::Mode;
 use unicode_width::UnicodeWidthStr;
 
-use crate::chat::render::text::{Line, Style};
+use crate::chat::render::text::{Colour, Line, Style};
 
 /// What the status line tells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
+    /// What is done without asking.
+    pub(crate) mode: Mode,
     /// `provider/model`.
     pub(crate) model: String,
     /// Tokens of the conversation.
@@ -23,7 +26,7 @@ pub(crate) struct Status {
 impl Status {
     /// The line: as many of its parts as fit, the last ones first to go.
     pub(crate) fn line(&self, width: usize) -> Line {
-        let mut parts = vec![self.model.clone()];
+        let mut parts = vec![self.mode.to_string(), self.model.clone()];
         if self.context > 0 {
             parts.push(match self.window.filter(|window| *window > 0) {
                 Some(window) => {
@@ -42,12 +45,20 @@ impl Status {
         }
         while parts.len() > 1 && parts.join(GAP).width() > width {
             // What a person pays attention to stays longest: the model's name can be shortened.
-            match parts[0].split_once('/') {
-                Some((_, model)) => parts[0] = model.to_owned(),
+            match parts[1].split_once('/') {
+                Some((_, model)) => parts[1] = model.to_owned(),
                 None => drop(parts.pop()),
             }
         }
-        Line::styled(&parts.join(GAP), Style::DIM).cut()
+        let rest = parts.split_off(1);
+        // Who has said yes to everything sees it.
+        let style = match self.mode {
+            Mode::Yes => Style::of(Colour::Yellow).strong(),
+            Mode::Plan | Mode::Ask | Mode::Auto => Style::DIM,
+        };
+        let line = Line::styled(&parts.join(GAP), style);
+        let rest: String = rest.iter().map(|part| format!("{GAP}{part}")).collect();
+        line.and(&rest, Style::DIM).cut()
     }
 }
 
@@ -70,6 +81,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_goes() {
         let status = Status {
+            mode: Mode::Auto,
             model: "local/qwen".into(),
             context: 12_345,
             window: Some(128_000),
@@ -77,9 +89,9 @@ mod tests {
             processes: 2,
         };
         let shown = |width| status.line(width).text();
-        assert_eq!(shown(80), "local/qwen · 12.3k of 128k (9%) · $0.0123 · 2 processes");
-        assert_eq!(shown(40), "qwen · 12.3k of 128k (9%) · $0.0123");
-        assert_eq!(shown(10), "qwen");
+        assert_eq!(shown(80), "auto · local/qwen · 12.3k of 128k (9%) · $0.0123 · 2 processes");
+        assert_eq!(shown(43), "auto · qwen · 12.3k of 128k (9%) · $0.0123");
+        assert_eq!(shown(11), "auto · qwen");
         assert_eq!(tokens(999), "999");
         assert_eq!(tokens(2_500_000), "2.5M");
     }

@@ -333,8 +333,9 @@ fn completion_offers_what_fits() {
     chat.screen.vocabulary.models = vec!["local/qwen".into(), "anthropic/claude".into()];
     chat.type_in("/");
     insta::assert_snapshot!("completion_1_commands", chat.seen());
-    chat.press(KeyCode::Down, KeyModifiers::NONE);
-    chat.press(KeyCode::Down, KeyModifiers::NONE);
+    for _ in 0..3 {
+        chat.press(KeyCode::Down, KeyModifiers::NONE);
+    }
     assert_eq!(
         chat.enter(),
         Some(KeyAction::Command(crate::chat::commands::slash::Slash::New, String::new()))

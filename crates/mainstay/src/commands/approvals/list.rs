@@ -122,7 +122,7 @@ pub(in crate::commands) fn data(approval: &Approval) -> Value {
     {
         let said = match &decided.verdict {
             Verdict::Deny { reason } => reason.as_deref(),
-            Verdict::Once | Verdict::Always => None,
+            Verdict::Once | Verdict::Session | Verdict::Always => None,
         };
         data["decided"] = json!({ "by": decided.by, "at": decided.at, "reason": said });
     }

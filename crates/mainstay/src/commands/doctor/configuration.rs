@@ -16,10 +16,11 @@ pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
         Ok(config) => config,
         Err(error) => return vec![Finding::problem(CHECK, error.message, next())],
     };
+    let mode = mode(&config, paths);
     let models = config.models();
     if models.is_empty() {
         let said = "none configured yet; the first run looks for one on this machine";
-        return vec![Finding::ok(CHECK, said)];
+        return vec![mode, Finding::ok(CHECK, said)];
     }
     let profile = match config.profile() {
         Some((name, by)) => format!(", from profile {name} ({by})"),
@@ -45,7 +46,19 @@ pub(super) fn examine(paths: &Paths, output: Output) -> Vec<Finding> {
             Err(error) => unusable(&error, next()),
         }
     };
-    models.into_iter().enumerate().map(judge).collect()
+    [mode].into_iter().chain(models.into_iter().enumerate().map(judge)).collect()
+}
+
+/// What is done without asking, and why.
+fn mode(config: &Config, paths: &Paths) -> Finding {
+    match config.usual_mode() {
+        Err(error) => Finding::problem("mode", error.message, paths.command("config get")),
+        Ok((mode, because)) => {
+            let does = wording::mode_does(mode);
+            let because = because.map_or(String::new(), |why| format!("; not auto, because {why}"));
+            Finding::ok("mode", format!("{mode}, {does}{because}"))
+        }
+    }
 }
 
 /// An error as a finding; where its hint ends with a command, that is the next one.
