@@ -38,7 +38,7 @@ pub(crate) fn mode_does(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "only reads; commands can change nothing and have no network",
         Mode::Ask => {
-            "changes files in the project; asks before running code and before anything else"
+            "changes files in the project; asks before it runs code or reaches anything else"
         }
         Mode::Auto => {
             "runs commands in a box without network that writes only the project; asks before \

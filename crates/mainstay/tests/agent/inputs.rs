@@ -290,7 +290,7 @@ fn a_full_disk_in_the_middle_of_a_turn_is_told_and_the_turn_goes_on_once_there_i
     command.env("MAINSTAY", env!("CARGO_BIN_EXE_mainstay"));
     command.env("MAINSTAY_HOME", directory.path().join("disk/home"));
     let disk = directory.path().join("disk");
-    let checked = Told::from(on_small_disk(6 << 20, &disk, &command).output().unwrap());
+    let checked = Told::from(on_small_disk(10 << 20, &disk, &command).output().unwrap());
     let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     let told = |name: &str| Told {
         code: read(&format!("{name}.code")).trim().parse().ok(),

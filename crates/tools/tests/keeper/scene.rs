@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::future::Future;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use mainstay_testkit::process::{Running, example};
 use mainstay_tools::Keeper;
 use mainstay_tools::keeper::{Job, Launch, Limits, Program, Streams};
+use mainstay_tools::sandbox::ProcessWay;
 use tempfile::TempDir;
 
 pub(crate) struct Scene {
@@ -144,6 +146,14 @@ pub(crate) fn children(of: i32) -> Vec<(i32, char)> {
     let pids = pids.filter(|pid| !is_first(*pid));
     pids.filter_map(|pid| parent(pid).filter(|(parent, _)| *parent == of).map(|(_, s)| (pid, s)))
         .collect()
+}
+
+/// Whether a process is in the process namespace of commands, where there is one. Those that make it and
+/// its mounts are not, and soon gone.
+pub(crate) fn is_inside(pid: i32) -> bool {
+    static ENCLOSED: OnceLock<bool> = OnceLock::new();
+    let enclosed = || *ENCLOSED.get_or_init(|| ProcessWay::of_kernel() == ProcessWay::Namespace);
+    numbers(pid).len() > 1 || !enclosed()
 }
 
 pub(crate) fn kill(pid: i32) {
