@@ -4,12 +4,15 @@
 //! whoever has its password decides, and that lies in the home as well; the homes of several machines
 //! may share such a store, so nothing is asked of them beyond it.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use mainstay_agent::approvals::rules;
 use mainstay_agent::approvals::seal::Sealer;
+use mainstay_store::fsatomic::{Draft, temporary_name};
 use mainstay_store::{Location, OwnerId, Store, fsatomic, random_secret};
 
 use crate::error::Error;
@@ -62,19 +65,15 @@ fn read(file: &Path) -> Result<Option<[u8; 32]>, Error> {
     }
 }
 
-/// Puts the whole file in its place, unless one is there.
+/// Puts the whole file in its place, unless one is there. It has no other name before, so that a kill
+/// leaves nothing.
 fn publish(file: &Path, key: &[u8; 32]) -> io::Result<()> {
-    use std::io::Write as _;
-    let draft = file.with_extension(format!("key.{}", std::process::id()));
-    fsatomic::remove(&draft)?;
-    let mut written = fsatomic::create_new(&draft, fsatomic::PRIVATE_FILE)?;
-    written.write_all(key)?;
-    written.sync_all()?;
-    let placed = fsatomic::rename_into_vacancy(&draft, file);
-    if placed.is_err() {
-        fsatomic::remove(&draft)?;
-    }
-    placed
+    let directory = File::open(file.parent().unwrap_or(Path::new("/")))?;
+    let name = OsStr::new(FILE);
+    let mut draft = Draft::begin(directory.as_fd(), &temporary_name(name, "write"))?;
+    draft.finish(key, fsatomic::PRIVATE_FILE)?;
+    draft.place(name)?;
+    directory.sync_all()
 }
 
 fn unusable(file: &Path, error: &io::Error) -> Error {
